@@ -1,0 +1,115 @@
+//! The flat arrays that one step of the forward pass reads.
+//!
+//! A batch is ragged: any number of sequences, each with any number of tokens. It knows nothing of requests or text.
+
+/// At most this many layer groups: layers that see the whole context, and sliding-window layers.
+pub const MAX_GROUPS: usize = 2;
+
+/// One token of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRow {
+    /// Vocabulary id.
+    pub id: u32,
+    /// 0-based position in its sequence.
+    pub position: u32,
+    /// Index of its sequence in this step, the row of [`Batch::tables`] that its attention reads.
+    pub sequence: u32,
+    /// The slot its keys and values are written to, per layer group (block id x block size + offset).
+    pub slots: [u32; MAX_GROUPS],
+}
+
+/// How one sampled row turns logits into a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowSampling {
+    /// 0 means greedy.
+    pub temperature: f32,
+    /// Keep only the k largest logits; 0 means all.
+    pub top_k: u32,
+    /// Keep the smallest set whose probability reaches this; 1 means all.
+    pub top_p: f32,
+    /// Drop tokens less probable than this share of the most probable one; 0 means none.
+    pub min_p: f32,
+    /// Divides positive and multiplies negative logits of tokens seen; 1 means none.
+    pub repetition_penalty: f32,
+    /// Subtracted once per earlier occurrence among generated tokens.
+    pub frequency_penalty: f32,
+    /// Subtracted once if the token occurred among generated tokens.
+    pub presence_penalty: f32,
+    /// Seed of the counter-based generator.
+    pub seed: u64,
+    /// Counter of the generator: the position of the token being drawn.
+    pub counter: u32,
+}
+
+impl RowSampling {
+    /// Plain argmax.
+    pub const GREEDY: Self = Self {
+        temperature: 0.0,
+        top_k: 0,
+        top_p: 1.0,
+        min_p: 0.0,
+        repetition_penalty: 1.0,
+        frequency_penalty: 0.0,
+        presence_penalty: 0.0,
+        seed: 0,
+        counter: 0,
+    };
+}
+
+/// A change to one logit of one sampled row, applied before sampling: first the penalties of the row, then `bias`.
+/// At most one edit per (row, token).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogitEdit {
+    /// Index into [`Batch::rows`].
+    pub row: u32,
+    /// Vocabulary id.
+    pub token: u32,
+    /// 1 if the repetition penalty applies (the token is in the prompt or the answer), else 0.
+    pub seen: u32,
+    /// Occurrences among the generated tokens, for frequency and presence penalties.
+    pub count: u32,
+    /// Added last; may be negative infinity to forbid the token.
+    pub bias: f32,
+}
+
+/// What one step computes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Tokens, grouped by sequence, positions ascending within each.
+    pub tokens: Vec<TokenRow>,
+    /// Per layer group: block tables, one `Vec` per sequence of the step, indexed by `position / block size`.
+    /// Entries of released sliding-window blocks may hold anything below the pool's size; they are not read.
+    pub tables: Vec<Vec<Vec<u32>>>,
+    /// Indices into `tokens` of the rows whose logits are wanted, ascending.
+    pub rows: Vec<u32>,
+    /// One per entry of `rows`.
+    pub sampling: Vec<RowSampling>,
+    /// Sparse changes to the logits.
+    pub edits: Vec<LogitEdit>,
+}
+
+/// The largest batch a loaded model takes: buffers are allocated once, at load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchLimits {
+    /// Tokens in a step.
+    pub max_tokens: usize,
+    /// Sequences in a step.
+    pub max_sequences: usize,
+    /// Sampled rows in a step.
+    pub max_rows: usize,
+    /// Logit edits in a step.
+    pub max_edits: usize,
+    /// Blocks in one sequence's table: context length / block size.
+    pub max_blocks: usize,
+}
+
+/// A loaded model, as the engine sees it.
+pub trait Forward {
+    /// The largest batch it takes.
+    fn limits(&self) -> BatchLimits;
+    /// Runs one step and returns one token id per entry of `rows`.
+    ///
+    /// # Errors
+    /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum.
+    fn forward(&mut self, batch: &Batch) -> impl Future<Output = crate::Result<Vec<u32>>>;
+}
