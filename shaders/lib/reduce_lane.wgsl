@@ -4,6 +4,10 @@ fn reduce_sum(value: f32, lane: u32, group: u32) -> f32 {
     return value;
 }
 
+fn reduce_sum4(value: vec4<f32>, lane: u32, group: u32) -> vec4<f32> {
+    return value;
+}
+
 fn reduce_max(value: f32, lane: u32, group: u32) -> f32 {
     return value;
 }

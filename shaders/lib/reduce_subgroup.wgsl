@@ -9,6 +9,14 @@ fn reduce_sum(value: f32, lane: u32, group: u32) -> f32 {
     return total;
 }
 
+fn reduce_sum4(value: vec4<f32>, lane: u32, group: u32) -> vec4<f32> {
+    var total = value;
+    for (var mask = 1u; mask < LANES; mask *= 2u) {
+        total += subgroupShuffleXor(total, mask);
+    }
+    return total;
+}
+
 fn reduce_max(value: f32, lane: u32, group: u32) -> f32 {
     var largest = value;
     for (var mask = 1u; mask < LANES; mask *= 2u) {

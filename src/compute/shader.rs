@@ -1,4 +1,4 @@
-//! Composing WGSL: a header line, one kernel file, and at most two interchangeable pieces. Concatenation only.
+//! Composing WGSL: a header line, one kernel file, and the interchangeable pieces it names. Concatenation only.
 
 /// A kernel's source and the pieces it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -11,6 +11,8 @@ pub struct Shader {
     pub format: Option<&'static str>,
     /// How lanes of a workgroup add up.
     pub reduce: Option<Reduce>,
+    /// Whether the kernel ends in the matrix kernels' epilogue.
+    pub epilogue: bool,
     /// Numbers that WGSL does not take from an `override`: the sizes of private arrays.
     pub consts: Vec<(&'static str, u32)>,
 }
@@ -18,7 +20,7 @@ pub struct Shader {
 impl Shader {
     /// A kernel without pieces.
     pub fn new(stem: &'static str, source: &'static str) -> Self {
-        Self { stem, source, format: None, reduce: None, consts: Vec::new() }
+        Self { stem, source, format: None, reduce: None, epilogue: false, consts: Vec::new() }
     }
 
     /// The whole WGSL text. Browsers want `enable subgroups;` where naga rejects it, so `in_browser` decides that line.
@@ -32,6 +34,9 @@ impl Shader {
         }
         text.push_str(self.source);
         text.push_str(self.format.unwrap_or_default());
+        if self.epilogue {
+            text.push_str(include_str!("../../shaders/lib/epilogue.wgsl"));
+        }
         text.push_str(self.reduce.map(Reduce::source).unwrap_or_default());
         text
     }
