@@ -6,40 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use pagewise::kv::{BLOCK_SIZE, BlockPool, GroupConfig, KvManager, TableId};
 use proptest::prelude::*;
 
-const FULL: GroupConfig = GroupConfig {
-    num_blocks: 10,
-    window: None,
-};
+const FULL: GroupConfig = GroupConfig { num_blocks: 10, window: None };
 
 fn manager(full_blocks: usize, sliding: Option<(usize, usize)>) -> KvManager {
-    let mut groups = vec![GroupConfig {
-        num_blocks: full_blocks,
-        window: None,
-    }];
-    groups.extend(sliding.map(|(num_blocks, window)| GroupConfig {
-        num_blocks,
-        window: Some(window),
-    }));
+    let mut groups = vec![GroupConfig { num_blocks: full_blocks, window: None }];
+    groups.extend(sliding.map(|(num_blocks, window)| GroupConfig { num_blocks, window: Some(window) }));
     KvManager::new(groups)
 }
 
 #[test]
 fn a_pool_hands_out_the_block_that_was_free_for_longest() {
     let mut pool = BlockPool::new(3);
-    assert_eq!(
-        [pool.take(), pool.take(), pool.take(), pool.take()],
-        [Some(0), Some(1), Some(2), None]
-    );
+    assert_eq!([pool.take(), pool.take(), pool.take(), pool.take()], [Some(0), Some(1), Some(2), None]);
     pool.release(1);
     pool.release(0);
-    assert_eq!(
-        (pool.num_free(), pool.num_used(), pool.peak_used()),
-        (2, 1, 3)
-    );
-    assert_eq!(
-        [pool.take(), pool.take(), pool.take()],
-        [Some(1), Some(0), None]
-    );
+    assert_eq!((pool.num_free(), pool.num_used(), pool.peak_used()), (2, 1, 3));
+    assert_eq!([pool.take(), pool.take(), pool.take()], [Some(1), Some(0), None]);
 }
 
 #[test]
@@ -93,15 +75,9 @@ fn growing_takes_blocks_only_at_borders_and_nothing_when_it_cannot() {
     assert_eq!(kv.grow(id, 161), None);
     assert_eq!(kv.table(id, 0).blocks(), [0, 1]);
     let stats = kv.stats()[0];
-    assert_eq!(
-        (stats.num_blocks, stats.used, stats.free, stats.peak),
-        (10, 2, 8, 2)
-    );
+    assert_eq!((stats.num_blocks, stats.used, stats.free, stats.peak), (10, 2, 8, 2));
     kv.release(id);
-    assert_eq!(
-        (kv.stats()[0].used, kv.stats()[0].peak, kv.num_sequences()),
-        (0, 2, 0)
-    );
+    assert_eq!((kv.stats()[0].used, kv.stats()[0].peak, kv.num_sequences()), (0, 2, 0));
     kv.check().unwrap();
 }
 
@@ -133,21 +109,9 @@ fn a_window_lets_go_of_blocks_that_no_query_can_reach() {
     kv.grow(id, 3 * BLOCK_SIZE).unwrap();
     // The query at 34 sees 15..=34, the query at 35 sees 16..=35.
     kv.release_unreachable(id, 34);
-    assert_eq!(
-        (
-            kv.table(id, 1).num_released(),
-            kv.table(id, 0).num_released()
-        ),
-        (0, 0)
-    );
+    assert_eq!((kv.table(id, 1).num_released(), kv.table(id, 0).num_released()), (0, 0));
     kv.release_unreachable(id, 35);
-    assert_eq!(
-        (
-            kv.table(id, 1).num_released(),
-            kv.table(id, 0).num_released()
-        ),
-        (1, 0)
-    );
+    assert_eq!((kv.table(id, 1).num_released(), kv.table(id, 0).num_released()), (1, 0));
     assert_eq!((kv.stats()[0].used, kv.stats()[1].used), (3, 2));
     kv.grow(id, 4 * BLOCK_SIZE).unwrap();
     assert_eq!(kv.table(id, 1).blocks(), [0, 1, 2, 0]);
@@ -195,11 +159,7 @@ fn a_fork_shares_full_blocks_that_both_can_still_read() {
     kv.check().unwrap();
     kv.release_unreachable(source, 49);
     assert_eq!(kv.table(source, 1).num_released(), 1);
-    assert_eq!(
-        kv.fork(source, 2),
-        None,
-        "the query at 32 would see 13..=32"
-    );
+    assert_eq!(kv.fork(source, 2), None, "the query at 32 would see 13..=32");
     kv.release(source);
     kv.check().unwrap();
     assert_eq!(kv.stats()[0].used, 4);
@@ -258,11 +218,7 @@ struct Pair {
 
 impl Pair {
     fn new(configs: Vec<GroupConfig>) -> Self {
-        Self {
-            kv: KvManager::new(configs.clone()),
-            configs,
-            live: Vec::new(),
-        }
+        Self { kv: KvManager::new(configs.clone()), configs, live: Vec::new() }
     }
 
     /// Blocks that are held in a group: the union over sequences.
@@ -270,17 +226,9 @@ impl Pair {
         let window = self.configs[group].window;
         let blocks = |naive: &Naive| {
             let table = self.kv.table(naive.id, group).blocks().to_vec();
-            naive
-                .held(window)
-                .into_iter()
-                .map(move |index| table[index])
-                .collect::<Vec<_>>()
+            naive.held(window).into_iter().map(move |index| table[index]).collect::<Vec<_>>()
         };
-        self.live
-            .iter()
-            .flat_map(blocks)
-            .collect::<BTreeSet<_>>()
-            .len()
+        self.live.iter().flat_map(blocks).collect::<BTreeSet<_>>().len()
     }
 
     fn apply(&mut self, op: &Op) {
@@ -288,24 +236,13 @@ impl Pair {
         match *op {
             Op::Create => {
                 let id = self.kv.create();
-                self.live.push(Naive {
-                    id,
-                    num_tokens: 0,
-                    next: 0,
-                    seen: vec![vec![]; self.configs.len()],
-                });
+                self.live.push(Naive { id, num_tokens: 0, next: 0, seen: vec![vec![]; self.configs.len()] });
             }
-            Op::Fork {
-                sequence,
-                num_blocks,
-            } => {
+            Op::Fork { sequence, num_blocks } => {
                 let Some(index) = pick(sequence) else { return };
                 self.fork(index, num_blocks);
             }
-            Op::Grow {
-                sequence,
-                num_tokens,
-            } => {
+            Op::Grow { sequence, num_tokens } => {
                 let Some(index) = pick(sequence) else { return };
                 self.grow(index, num_tokens);
             }
@@ -325,26 +262,16 @@ impl Pair {
     fn fork(&mut self, index: usize, num_blocks: usize) {
         let source = self.live[index].clone();
         let next = num_blocks * BLOCK_SIZE;
-        let fork = Naive {
-            num_tokens: next,
-            next,
-            ..source.clone()
-        };
+        let fork = Naive { num_tokens: next, next, ..source.clone() };
         let can_read = |config: &GroupConfig| {
             let held = source.held(config.window);
-            fork.held(config.window)
-                .iter()
-                .all(|block| held.contains(block))
+            fork.held(config.window).iter().all(|block| held.contains(block))
         };
         let expected = next <= source.num_tokens && self.configs.iter().all(can_read);
         let id = self.kv.fork(source.id, num_blocks);
         assert_eq!(id.is_some(), expected);
         if let Some(id) = id {
-            let seen = source
-                .seen
-                .iter()
-                .map(|table| table[..num_blocks].to_vec())
-                .collect();
+            let seen = source.seen.iter().map(|table| table[..num_blocks].to_vec()).collect();
             self.live.push(Naive { id, seen, ..fork });
         }
     }
@@ -353,15 +280,9 @@ impl Pair {
         let naive = &self.live[index];
         let target = naive.num_tokens + num_tokens;
         let missing = target.div_ceil(BLOCK_SIZE) - naive.num_tokens.div_ceil(BLOCK_SIZE);
-        let fits = |(group, config): (usize, &GroupConfig)| {
-            self.used(group) + missing <= config.num_blocks
-        };
+        let fits = |(group, config): (usize, &GroupConfig)| self.used(group) + missing <= config.num_blocks;
         let expected = self.configs.iter().enumerate().all(fits);
-        assert_eq!(
-            self.kv.grow(naive.id, target).is_some(),
-            expected,
-            "{target} tokens"
-        );
+        assert_eq!(self.kv.grow(naive.id, target).is_some(), expected, "{target} tokens");
         if expected {
             self.live[index].num_tokens = target;
         }
@@ -377,19 +298,12 @@ impl Pair {
             let mut owners = BTreeMap::new();
             for naive in &mut self.live {
                 let table = self.kv.table(naive.id, group);
-                assert!(
-                    table.blocks().starts_with(&naive.seen[group]),
-                    "K8: entries changed"
-                );
+                assert!(table.blocks().starts_with(&naive.seen[group]), "K8: entries changed");
                 assert_eq!(table.held().len(), naive.held(config.window).len());
                 naive.seen[group] = table.blocks().to_vec();
                 if naive.num_tokens % BLOCK_SIZE != 0 && naive.next <= naive.num_tokens {
                     let slot = table.slot(naive.num_tokens - 1);
-                    assert_eq!(
-                        owners.insert(slot, naive.id),
-                        None,
-                        "K2: two writers of one block"
-                    );
+                    assert_eq!(owners.insert(slot, naive.id), None, "K2: two writers of one block");
                 }
             }
         }

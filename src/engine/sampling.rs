@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use crate::model::{LogitEdit, RowSampling};
 use super::Request;
+use crate::model::{LogitEdit, RowSampling};
 use crate::{Error, Result};
 
 /// The most logits that one request may bias.
@@ -13,6 +13,9 @@ pub const MAX_LOGIT_BIAS: usize = 1024;
 
 /// Below this temperature the most probable token is taken: dividing by less could overflow.
 const GREEDY_BELOW: f32 = 1e-3;
+
+/// The bias of a forbidden token: no logit comes near it, and unlike infinity it leaves NaN checks their meaning.
+const FORBIDDEN: f32 = -1e30;
 
 /// How tokens are drawn. The default is OpenAI's: temperature 1 over the whole vocabulary.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,10 +56,7 @@ impl Default for SamplingParams {
 impl SamplingParams {
     /// Always the most probable token.
     pub fn greedy() -> Self {
-        Self {
-            temperature: 0.0,
-            ..Self::default()
-        }
+        Self { temperature: 0.0, ..Self::default() }
     }
 
     /// Checks every range.
@@ -149,6 +149,7 @@ impl LogitEdits {
             if token as usize >= vocab_size {
                 return Err(bad_value("logit_bias token", token, format_args!("below {vocab_size}")));
             }
+            let bias = bias.max(FORBIDDEN);
             if edits.insert(token, Edit { bias, ..Edit::default() }).is_some() {
                 return Err(bad_value("logit_bias", format_args!("token {token} twice"), "each token once"));
             }
@@ -157,10 +158,7 @@ impl LogitEdits {
         if sampling.penalises_prompt() {
             prompt.iter().for_each(|&token| edits.entry(token).or_default().is_seen = true);
         }
-        Ok(Self {
-            edits,
-            counts_answer: sampling.penalises_answer(),
-        })
+        Ok(Self { edits, counts_answer: sampling.penalises_answer() })
     }
 
     /// Takes note of a token of the answer.

@@ -17,15 +17,12 @@ impl GroupConfig {
     /// Blocks that a lone sequence of `num_tokens` tokens needs at the least: all, or those its window can touch.
     fn least_blocks(&self, num_tokens: usize) -> usize {
         let all = blocks_for(num_tokens);
-        self.window
-            .map_or(all, |window| all.min((window - 1).div_ceil(BLOCK_SIZE) + 1))
+        self.window.map_or(all, |window| all.min((window - 1).div_ceil(BLOCK_SIZE) + 1))
     }
 
     /// Blocks at the start of a table that no query from `position` on can reach.
     fn num_unreachable(&self, position: usize) -> usize {
-        self.window.map_or(0, |window| {
-            (position + 1).saturating_sub(window) / BLOCK_SIZE
-        })
+        self.window.map_or(0, |window| (position + 1).saturating_sub(window) / BLOCK_SIZE)
     }
 }
 
@@ -77,22 +74,10 @@ impl KvManager {
     /// If there is no group, or a window of 0.
     pub fn new(groups: Vec<GroupConfig>) -> Self {
         assert!(!groups.is_empty(), "a model has at least one layer group");
-        assert!(
-            groups.iter().all(|group| group.window != Some(0)),
-            "a window holds at least the query itself"
-        );
-        let groups = groups
-            .into_iter()
-            .map(|config| Group {
-                config,
-                pool: BlockPool::new(config.num_blocks),
-            })
-            .collect();
-        Self {
-            groups,
-            tables: BTreeMap::new(),
-            next_id: 0,
-        }
+        assert!(groups.iter().all(|group| group.window != Some(0)), "a window holds at least the query itself");
+        let groups =
+            groups.into_iter().map(|config| Group { config, pool: BlockPool::new(config.num_blocks) }).collect();
+        Self { groups, tables: BTreeMap::new(), next_id: 0 }
     }
 
     /// Layer groups.
@@ -104,20 +89,14 @@ impl KvManager {
     pub fn longest_sequence(&self) -> usize {
         let longest = |group: &Group| {
             let all = group.config.num_blocks;
-            if group.config.least_blocks(usize::MAX) <= all {
-                usize::MAX
-            } else {
-                all * BLOCK_SIZE
-            }
+            if group.config.least_blocks(usize::MAX) <= all { usize::MAX } else { all * BLOCK_SIZE }
         };
         self.groups.iter().map(longest).min().unwrap_or(0)
     }
 
     /// Whether a new sequence of `num_tokens` tokens finds all blocks it needs among those that are free now.
     pub fn admits(&self, num_tokens: usize) -> bool {
-        self.groups
-            .iter()
-            .all(|group| group.config.least_blocks(num_tokens) <= group.pool.num_free())
+        self.groups.iter().all(|group| group.config.least_blocks(num_tokens) <= group.pool.num_free())
     }
 
     /// Empty tables for a new sequence.
@@ -133,20 +112,11 @@ impl KvManager {
         if num_tokens > source.num_tokens {
             return None;
         }
-        let prefix = |(group, table): (&Group, &BlockTable)| {
-            table.prefix(num_blocks, group.config.num_unreachable(num_tokens))
-        };
-        let prefixes = self
-            .groups
-            .iter()
-            .zip(&source.groups)
-            .map(prefix)
-            .collect::<Option<Vec<_>>>()?;
+        let prefix =
+            |(group, table): (&Group, &BlockTable)| table.prefix(num_blocks, group.config.num_unreachable(num_tokens));
+        let prefixes = self.groups.iter().zip(&source.groups).map(prefix).collect::<Option<Vec<_>>>()?;
         for (group, table) in self.groups.iter_mut().zip(&prefixes) {
-            table
-                .held()
-                .iter()
-                .for_each(|&block| group.pool.hold(block));
+            table.held().iter().for_each(|&block| group.pool.hold(block));
         }
         Some(self.insert(prefixes, num_tokens))
     }
@@ -160,15 +130,8 @@ impl KvManager {
 
     /// Tokens that the sequence can reach with the blocks that are free now.
     pub fn reach(&self, id: TableId) -> usize {
-        let reach = |(group, table): (&Group, &BlockTable)| {
-            (table.blocks().len() + group.pool.num_free()) * BLOCK_SIZE
-        };
-        self.groups
-            .iter()
-            .zip(&self.tables[&id].groups)
-            .map(reach)
-            .min()
-            .unwrap_or(0)
+        let reach = |(group, table): (&Group, &BlockTable)| (table.blocks().len() + group.pool.num_free()) * BLOCK_SIZE;
+        self.groups.iter().zip(&self.tables[&id].groups).map(reach).min().unwrap_or(0)
     }
 
     /// Gives positions up to `num_tokens` a slot in every group; `None`, with nothing changed, when blocks are
@@ -193,10 +156,7 @@ impl KvManager {
         let tables = self.tables.get_mut(&id).expect("the id of a live sequence");
         for (group, table) in self.groups.iter_mut().zip(&mut tables.groups) {
             let pool = &mut group.pool;
-            table
-                .let_go(group.config.num_unreachable(position))
-                .iter()
-                .for_each(|&block| pool.release(block));
+            table.let_go(group.config.num_unreachable(position)).iter().for_each(|&block| pool.release(block));
         }
     }
 
@@ -204,11 +164,7 @@ impl KvManager {
     pub fn release(&mut self, id: TableId) {
         let tables = self.tables.remove(&id).expect("the id of a live sequence");
         for (group, table) in self.groups.iter_mut().zip(&tables.groups) {
-            table
-                .held()
-                .iter()
-                .rev()
-                .for_each(|&block| group.pool.release(block));
+            table.held().iter().rev().for_each(|&block| group.pool.release(block));
         }
     }
 
@@ -243,35 +199,22 @@ impl KvManager {
             let mut holders = vec![0; group.pool.num_blocks()];
             for (id, tables) in &self.tables {
                 let table = &tables.groups[index];
-                table
-                    .held()
-                    .iter()
-                    .for_each(|&block| holders[block as usize] += 1);
+                table.held().iter().for_each(|&block| holders[block as usize] += 1);
                 if table.blocks().len() != blocks_for(tables.num_tokens) {
                     let len = table.blocks().len();
-                    return Err(format!(
-                        "K8: {id:?} has {len} blocks for {} tokens",
-                        tables.num_tokens
-                    ));
+                    return Err(format!("K8: {id:?} has {len} blocks for {} tokens", tables.num_tokens));
                 }
                 if group.config.window.is_none() && table.num_released() > 0 {
-                    return Err(format!(
-                        "K8: {id:?} has let go of blocks that see the whole context"
-                    ));
+                    return Err(format!("K8: {id:?} has let go of blocks that see the whole context"));
                 }
             }
-            group
-                .pool
-                .check(&holders)
-                .map_err(|problem| format!("group {index}: {problem}"))?;
+            group.pool.check(&holders).map_err(|problem| format!("group {index}: {problem}"))?;
             for (id, tables) in &self.tables {
                 let is_partial = !tables.num_tokens.is_multiple_of(BLOCK_SIZE);
                 if let (true, Some(&block)) = (is_partial, tables.groups[index].held().last())
                     && group.pool.ref_count(block) != 1
                 {
-                    return Err(format!(
-                        "K2: block {block} is still written by {id:?} and shared"
-                    ));
+                    return Err(format!("K2: block {block} is still written by {id:?} and shared"));
                 }
             }
         }

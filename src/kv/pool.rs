@@ -26,16 +26,9 @@ impl BlockPool {
     /// # Panics
     /// If the slots of that many blocks cannot be numbered in 32 bits.
     pub fn new(num_blocks: usize) -> Self {
-        assert!(
-            num_blocks <= (u32::MAX as usize) / BLOCK_SIZE,
-            "{num_blocks} blocks have slots beyond u32"
-        );
+        assert!(num_blocks <= (u32::MAX as usize) / BLOCK_SIZE, "{num_blocks} blocks have slots beyond u32");
         let free = (0..).take(num_blocks).collect();
-        Self {
-            ref_counts: vec![0; num_blocks],
-            free,
-            peak_used: 0,
-        }
+        Self { ref_counts: vec![0; num_blocks], free, peak_used: 0 }
     }
 
     /// Takes a free block, held once; `None` when there is none.
@@ -100,27 +93,15 @@ impl BlockPool {
     /// What is wrong, in words.
     pub fn check(&self, holders: &[u32]) -> Result<(), String> {
         if holders != self.ref_counts {
-            return Err(format!(
-                "K1: reference counts {:?}, held by tables {holders:?}",
-                self.ref_counts
-            ));
+            return Err(format!("K1: reference counts {:?}, held by tables {holders:?}", self.ref_counts));
         }
         let mut is_free = vec![false; self.num_blocks()];
         for &block in &self.free {
-            if self.ref_counts[block as usize] != 0
-                || std::mem::replace(&mut is_free[block as usize], true)
-            {
-                return Err(format!(
-                    "K1: block {block} is in the free list while held, or twice"
-                ));
+            if self.ref_counts[block as usize] != 0 || std::mem::replace(&mut is_free[block as usize], true) {
+                return Err(format!("K1: block {block} is in the free list while held, or twice"));
             }
         }
-        match self
-            .ref_counts
-            .iter()
-            .zip(&is_free)
-            .position(|(&count, &free)| (count == 0) != free)
-        {
+        match self.ref_counts.iter().zip(&is_free).position(|(&count, &free)| (count == 0) != free) {
             Some(block) => Err(format!("K1: block {block} is neither free nor held")),
             None => Ok(()),
         }

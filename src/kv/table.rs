@@ -39,9 +39,8 @@ impl BlockTable {
             self.num_released,
             self.blocks.len()
         );
-        #[expect(clippy::cast_possible_truncation, reason = "below BLOCK_SIZE")]
-        let offset = (position % BLOCK_SIZE) as u32;
-        self.blocks[index] * BLOCK_SIZE as u32 + offset
+        let slot = self.blocks[index] as usize * BLOCK_SIZE + position % BLOCK_SIZE;
+        u32::try_from(slot).expect("a pool's slots are numbered in 32 bits")
     }
 
     /// Blocks that are missing before the table reaches `num_tokens` tokens.
@@ -65,9 +64,6 @@ impl BlockTable {
     /// table has let go of more.
     pub(super) fn prefix(&self, num_blocks: usize, num_released: usize) -> Option<Self> {
         let can_share = num_released == num_blocks || self.num_released <= num_released;
-        can_share.then(|| Self {
-            blocks: self.blocks[..num_blocks].to_vec(),
-            num_released,
-        })
+        can_share.then(|| Self { blocks: self.blocks[..num_blocks].to_vec(), num_released })
     }
 }

@@ -33,7 +33,9 @@ fn a_wrong_result_fails_the_requests_of_its_step_and_nothing_else() {
 fn a_lost_device_fails_all_requests() {
     let options = EngineOptions { max_running: 1, ..EngineOptions::default() };
     let mut runner = Setup { options, ..Setup::default() }.build();
-    (0..3).for_each(|salt| drop(runner.submit(&request(10, 5, salt))));
+    for salt in 0..3 {
+        runner.submit(&request(10, 5, salt));
+    }
     runner.step();
     let error = Error::DeviceLost("unplugged".to_owned());
     runner.outcomes.borrow_mut().push_back(Err(error.clone()));
@@ -64,7 +66,9 @@ fn a_cancelled_request_frees_everything_at_any_point() {
         let mut runner = Setup { options, groups, ..Setup::default() }.build();
         let first = runner.submit(&request(15, 6, 0));
         let second = runner.submit(&request(15, 6, 1));
-        (0..steps_before).for_each(|_| drop(runner.step()));
+        for _ in 0..steps_before {
+            runner.step();
+        }
         let is_live = runner.answers[&second].end.is_none();
         assert_eq!(runner.engine.cancel(second), is_live, "after {steps_before} steps");
         assert!(!runner.engine.cancel(second));

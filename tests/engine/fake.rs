@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage};
+use pagewise::engine::{
+    Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
+};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
 use pagewise::model::{Batch, BatchLimits, Forward, LogitEdit, RowSampling};
 use pagewise::text::Tokenizer;

@@ -27,7 +27,10 @@ fn values_out_of_range_are_named_with_asked_and_allowed() {
         (|r| r.sampling.frequency_penalty = 3.0, "frequency_penalty: 3 asked, -2 to 2 allowed"),
         (|r| r.sampling.presence_penalty = -3.0, "presence_penalty: -3 asked, -2 to 2 allowed"),
         (|r| r.sampling.repetition_penalty = 0.0, "repetition_penalty: 0 asked, above 0 and at most 2 allowed"),
-        (|r| r.sampling.repetition_penalty = f32::INFINITY, "repetition_penalty: inf asked, above 0 and at most 2 allowed"),
+        (
+            |r| r.sampling.repetition_penalty = f32::INFINITY,
+            "repetition_penalty: inf asked, above 0 and at most 2 allowed",
+        ),
         (|r| r.logit_bias = vec![(3, 101.0)], "logit_bias: 101 asked, -100 to 100 allowed"),
         (|r| r.logit_bias = vec![(3, f32::NAN)], "logit_bias: NaN asked, -100 to 100 allowed"),
         (|r| r.logit_bias = vec![(260, 1.0)], "logit_bias token: 260 asked, below 260 allowed"),
@@ -44,10 +47,7 @@ fn values_out_of_range_are_named_with_asked_and_allowed() {
         assert_eq!(refusal(change), Error::BadRequest(message.to_owned()));
     }
     let many = |r: &mut Request| r.logit_bias = vec![(0, 1.0); MAX_LOGIT_BIAS + 1];
-    assert_eq!(
-        refusal(many),
-        Error::BadRequest("logit_bias: 1025 asked, at most 1024 entries allowed".to_owned())
-    );
+    assert_eq!(refusal(many), Error::BadRequest("logit_bias: 1025 asked, at most 1024 entries allowed".to_owned()));
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn naive_edits(request: &Request, answer: &[u32]) -> Vec<LogitEdit> {
             let count = answer.iter().filter(|&&other| other == token).count();
             let is_seen = count > 0 || request.prompt.contains(&token) && repeats;
             let count = if counts || repeats { u32::try_from(count).unwrap() } else { 0 };
-            let bias = request.logit_bias.iter().find(|(other, _)| *other == token).map_or(0.0, |(_, bias)| *bias);
+            let bias =
+                request.logit_bias.iter().find(|(other, _)| *other == token).map_or(0.0, |(_, bias)| bias.max(-1e30));
             LogitEdit { row: 0, token, seen: u32::from(is_seen && (counts || repeats)), count, bias }
         });
     };

@@ -19,7 +19,9 @@ fn pool(num_blocks: usize) -> Vec<GroupConfig> {
 #[test]
 fn a_long_prompt_is_computed_in_parts() {
     let mut expected = None;
-    for (budget_tokens, sizes) in [(100, vec![50, 1, 1]), (20, vec![20, 20, 10, 1, 1]), (7, vec![7, 7, 7, 7, 7, 7, 7, 1, 1, 1])] {
+    for (budget_tokens, sizes) in
+        [(100, vec![50, 1, 1]), (20, vec![20, 20, 10, 1, 1]), (7, vec![7, 7, 7, 7, 7, 7, 7, 1, 1, 1])]
+    {
         let options = EngineOptions { budget_tokens, ..EngineOptions::default() };
         let mut runner = Setup { options, ..Setup::default() }.build();
         let answer = runner.answer(&request(50, 3, 0));
@@ -60,7 +62,9 @@ fn running_sequences_come_before_waiting_ones() {
 fn max_running_bounds_what_runs_at_once() {
     let options = EngineOptions { max_running: 2, ..EngineOptions::default() };
     let mut runner = Setup { options, ..Setup::default() }.build();
-    (0..5).for_each(|salt| drop(runner.submit(&request(4, 3, salt))));
+    for salt in 0..5 {
+        runner.submit(&request(4, 3, salt));
+    }
     runner.step();
     assert_eq!((runner.engine.metrics().num_running, runner.engine.metrics().num_waiting), (2, 3));
     runner.finish();
@@ -154,7 +158,13 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let submit = (1..80_usize, 1..30_usize, 0..9_u32, prop_oneof![Just(0.0_f32), Just(0.8)], prop_oneof![Just(1.0_f32), Just(1.1)]);
+    let submit = (
+        1..80_usize,
+        1..30_usize,
+        0..9_u32,
+        prop_oneof![Just(0.0_f32), Just(0.8)],
+        prop_oneof![Just(1.0_f32), Just(1.1)],
+    );
     prop_oneof![
         4 => submit.prop_map(|(num_prompt, max_tokens, salt, temperature, repetition_penalty)| {
             Act::Submit { num_prompt, max_tokens, salt, temperature, repetition_penalty }
