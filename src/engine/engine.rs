@@ -1,6 +1,6 @@
 //! The step loop.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use super::batch::assemble;
 use super::metrics::{EngineMetrics, Timings, Usage};
@@ -68,7 +68,7 @@ pub enum Event {
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
     forward: F,
-    tokenizer: Arc<Tokenizer>,
+    tokenizer: Rc<Tokenizer>,
     kv: KvManager,
     scheduler: Scheduler,
     /// Of a step: the model's, narrowed by the options.
@@ -81,7 +81,7 @@ pub struct Engine<F: Forward> {
 
 impl<F: Forward> Engine<F> {
     /// An engine without requests. `groups` describes the pools that `forward` has allocated.
-    pub fn new(forward: F, tokenizer: Arc<Tokenizer>, groups: Vec<GroupConfig>, options: EngineOptions) -> Self {
+    pub fn new(forward: F, tokenizer: Rc<Tokenizer>, groups: Vec<GroupConfig>, options: EngineOptions) -> Self {
         let mut limits = forward.limits();
         limits.max_tokens = limits.max_tokens.min(options.budget_tokens).max(1);
         let max_running = options.max_running.min(limits.max_sequences).max(1);

@@ -1,10 +1,9 @@
 //! From sampled ids to text, and the rules that end an answer.
 
-use std::sync::Arc;
-
-use crate::text::{Detokenizer, StopStrings, Tokenizer};
+use std::rc::Rc;
 
 use super::Request;
+use crate::text::{Detokenizer, StopStrings, Streamed, Tokenizer};
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -28,7 +27,7 @@ impl FinishReason {
 
 /// The text of one answer as it grows. Only whole characters come out, and nothing that may begin a stop string.
 pub(super) struct Output {
-    tokenizer: Arc<Tokenizer>,
+    tokenizer: Rc<Tokenizer>,
     detokenizer: Detokenizer,
     stop_strings: StopStrings,
     stop_token_ids: Vec<u32>,
@@ -39,10 +38,10 @@ pub(super) struct Output {
 
 impl Output {
     /// An empty answer of up to `max_tokens` tokens.
-    pub(super) fn new(request: &Request, tokenizer: &Arc<Tokenizer>, max_tokens: usize) -> Self {
+    pub(super) fn new(request: &Request, tokenizer: &Rc<Tokenizer>, max_tokens: usize) -> Self {
         Self {
-            detokenizer: Detokenizer::new(Arc::clone(tokenizer)),
-            tokenizer: Arc::clone(tokenizer),
+            detokenizer: Detokenizer::after_prompt(Rc::clone(tokenizer), &request.prompt),
+            tokenizer: Rc::clone(tokenizer),
             stop_strings: StopStrings::new(request.stop.clone()),
             stop_token_ids: request.stop_token_ids.clone(),
             ignore_end_of_generation: request.ignore_end_of_generation,
@@ -57,8 +56,8 @@ impl Output {
             return (self.finish(String::new()), Some(FinishReason::Stop));
         }
         let piece = self.detokenizer.push(id);
-        let (text, is_stopped) = self.stop_strings.push(&piece);
-        if is_stopped {
+        let Streamed { text, stopped } = self.stop_strings.push(&piece);
+        if stopped {
             return (text, Some(FinishReason::Stop));
         }
         if self.num_left == 0 {
@@ -72,14 +71,9 @@ impl Output {
         is_end || self.stop_token_ids.contains(&id)
     }
 
-    /// `text` and whatever was held back.
-    fn finish(&mut self, mut text: String) -> String {
+    /// `text` and whatever was held back, up to a stop string that only ends there.
+    fn finish(&mut self, text: String) -> String {
         let rest = self.detokenizer.finish();
-        let (rest, is_stopped) = self.stop_strings.push(&rest);
-        text.push_str(&rest);
-        if !is_stopped {
-            text.push_str(&self.stop_strings.finish());
-        }
-        text
+        text + &self.stop_strings.push(&rest).text + &self.stop_strings.finish()
     }
 }

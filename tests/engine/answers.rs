@@ -91,6 +91,15 @@ fn a_character_that_spans_tokens_comes_whole() {
 }
 
 #[test]
+fn an_answer_that_goes_on_in_the_middle_of_a_text_keeps_its_leading_space() {
+    let answer =
+        Setup::script(2, vec![257, 258]).build().answer(&Request { prompt: bytes("hi"), ..Request::default() });
+    assert_eq!(answer.text, " one two");
+    let after_end = Request { prompt: vec![104, END], ..Request::default() };
+    assert_eq!(Setup::script(2, vec![257, 258]).build().answer(&after_end).text, "one two");
+}
+
+#[test]
 fn a_full_context_ends_an_answer() {
     let mut setup = Setup::default();
     setup.limits.max_blocks = 3;

@@ -6,17 +6,17 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use pagewise::engine::{
     Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
 };
+use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
 use pagewise::model::{Batch, BatchLimits, Forward, LogitEdit, RowSampling};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 
-/// Ids 0 to 255 are bytes, 256 ends generation.
+/// Ids 0 to 255 are bytes, 256 ends generation, 257 to 259 are " one", " two" and " three".
 pub const VOCAB_SIZE: usize = 260;
 pub const END: u32 = 256;
 
@@ -37,7 +37,9 @@ pub fn hash(row: &Row) -> u32 {
         mix(u64::from(row.sampling.counter));
     }
     for edit in row.edits {
-        [edit.token, edit.seen, edit.count, edit.bias.to_bits()].map(|value| mix(u64::from(value)));
+        for value in [edit.token, edit.seen, edit.count, edit.bias.to_bits()] {
+            mix(u64::from(value));
+        }
     }
     // A small alphabet, so that tokens repeat.
     97 + u32::try_from((state >> 32) % 20).unwrap()
@@ -192,8 +194,20 @@ impl Setup {
     }
 }
 
-pub fn tokenizer() -> Arc<Tokenizer> {
-    Arc::new(Tokenizer)
+/// A vocabulary of the 256 bytes, the end and a few words.
+pub fn tokenizer() -> Rc<Tokenizer> {
+    let words = [("</s>", 3), ("▁one", 1), ("▁two", 1), ("▁three", 1)];
+    let bytes = (0..256).map(|byte| (format!("<0x{byte:02X}>"), 6));
+    let (tokens, types): (Vec<_>, Vec<_>) = bytes.chain(words.map(|(text, kind)| (text.to_owned(), kind))).unzip();
+    let metadata = Metadata::new([
+        ("tokenizer.ggml.model".to_owned(), Value::String("llama".to_owned())),
+        ("tokenizer.ggml.scores".to_owned(), Value::Array(Array::F32(vec![0.0; tokens.len()]))),
+        ("tokenizer.ggml.tokens".to_owned(), Value::Array(Array::Strings(tokens.into_iter().collect()))),
+        ("tokenizer.ggml.token_type".to_owned(), Value::Array(Array::I32(types))),
+        ("tokenizer.ggml.eos_token_id".to_owned(), Value::U32(END)),
+        ("tokenizer.ggml.add_bos_token".to_owned(), Value::Bool(false)),
+    ]);
+    Rc::new(Tokenizer::from_metadata(&metadata.unwrap()).unwrap())
 }
 
 /// All that came back for a request.

@@ -18,7 +18,8 @@ fn refusal(change: impl FnOnce(&mut Request)) -> Error {
 
 #[test]
 fn values_out_of_range_are_named_with_asked_and_allowed() {
-    let cases: [(fn(&mut Request), &str); 20] = [
+    type Change = fn(&mut Request);
+    let cases: [(Change, &str); 20] = [
         (|r| r.sampling.temperature = -0.1, "temperature: -0.1 asked, 0 to 2 allowed"),
         (|r| r.sampling.temperature = 2.5, "temperature: 2.5 asked, 0 to 2 allowed"),
         (|r| r.sampling.temperature = f32::NAN, "temperature: NaN asked, 0 to 2 allowed"),
