@@ -37,6 +37,8 @@ export interface SourceOptions {
   registry?: string | URL;
   /** Extra headers for requests of model bytes, such as `Authorization`. */
   headers?: Readonly<Record<string, string>>;
+  /** Makes the worker; for bundlers that do not understand `new Worker(new URL(…))`. Default: the package's own. */
+  createWorker?: () => Worker;
 }
 
 /** What decides how much memory a model takes. */
@@ -50,9 +52,7 @@ export interface PlanOptions extends SourceOptions {
 /** Options of {@link Engine.load}. */
 export interface LoadOptions extends PlanOptions {
   /** Called with the progress of loading; the last call has phase `ready`. */
-  onProgress?: (progress: LoadProgress) => void;
-  /** Makes the worker; for bundlers that do not understand `new Worker(new URL(…))`. Default: the package's own. */
-  createWorker?: () => Worker;
+  onProgress?: ((progress: LoadProgress) => void) | undefined;
 }
 
 /** The GPU that computes. */
