@@ -282,12 +282,12 @@ export interface Timings {
   queue_ms: number;
   /** Milliseconds from arrival to the first token out. */
   ttft_ms: number;
-  /** Mean milliseconds between later tokens; 0 when there is at most one. */
-  tpot_ms: number;
-  /** Prompt tokens computed per second. */
-  prefill_tokens_per_s: number;
-  /** Tokens generated per second after the first; 0 when there is at most one. */
-  decode_tokens_per_s: number;
+  /** Mean milliseconds between later tokens; null when there are none. */
+  tpot_ms: number | null;
+  /** Prompt tokens computed per second, waiting excluded; null when it was too quick to tell. */
+  prefill_tokens_per_s: number | null;
+  /** Tokens generated per second after the first; null when there are none. */
+  decode_tokens_per_s: number | null;
 }
 
 /** The answer to a chat request. */
