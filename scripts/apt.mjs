@@ -1,8 +1,8 @@
 // Debian packages: the last resort for what is neither installed nor had from a language's own registry.
 import { attempt, capture, run, say, UserError, which } from './shell.mjs';
 
-const isInstalled = (name) =>
-  capture('dpkg-query', ['-W', '-f=${db:Status-Status}', name]) === 'installed';
+// biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's own syntax
+const isInstalled = (name) => capture('dpkg-query', ['-W', '-f=${db:Status-Status}', name]) === 'installed';
 
 /** Installs Debian packages that are missing. `why` ends the sentence "needed ...". Without root it says what to run. */
 export async function aptInstall(packages, why) {
@@ -10,10 +10,16 @@ export async function aptInstall(packages, why) {
   if (missing.length === 0) return;
   const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`;
   if (!which('apt-get')) {
-    throw new UserError(`${missing.join(', ')} needed ${why}`, 'install the equivalent packages of this system, then run this again');
+    throw new UserError(
+      `${missing.join(', ')} needed ${why}`,
+      'install the equivalent packages of this system, then run this again',
+    );
   }
   if (process.getuid() !== 0) {
-    throw new UserError(`${missing.join(', ')} needed ${why}`, `sudo sh -c "apt-get update && ${command}" and then run this again`);
+    throw new UserError(
+      `${missing.join(', ')} needed ${why}`,
+      `sudo sh -c "apt-get update && ${command}" and then run this again`,
+    );
   }
   say(`installing Debian packages ${why}: ${missing.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };

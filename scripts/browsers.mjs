@@ -7,7 +7,10 @@ import { UserError, which } from './shell.mjs';
 const PROGRAMS = {
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome'],
-    files: ['/Applications/Google Chrome.app/Contents/MacOS/Google Chrome', 'C:/Program Files/Google/Chrome/Application/chrome.exe'],
+    files: [
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+      'C:/Program Files/Google/Chrome/Application/chrome.exe',
+    ],
     package: 'chromium',
   },
   firefox: {
@@ -38,7 +41,11 @@ export async function ensureChromedriver() {
   const find = () => process.env.CHROMEDRIVER ?? which('chromedriver');
   if (!find()) await aptInstall(['chromium-driver'], 'to run the kernel tests in Chromium');
   const file = find();
-  if (!file) throw new UserError('no chromedriver here', 'install the one of your Chrome version, or set CHROMEDRIVER=/path/to/it');
+  if (!file)
+    throw new UserError(
+      'no chromedriver here',
+      'install the one of your Chrome version, or set CHROMEDRIVER=/path/to/it',
+    );
   return file;
 }
 
@@ -51,5 +58,6 @@ export function findLavapipe() {
 
 /** Software Vulkan, on Linux: Firefox is tested on it everywhere, native tests where there is no GPU. */
 export async function ensureSoftwareVulkan() {
-  if (process.platform === 'linux' && !findLavapipe()) await aptInstall(['mesa-vulkan-drivers', 'libvulkan1'], 'for WebGPU without a GPU');
+  if (process.platform === 'linux' && !findLavapipe())
+    await aptInstall(['mesa-vulkan-drivers', 'libvulkan1'], 'for WebGPU without a GPU');
 }

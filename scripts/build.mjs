@@ -1,6 +1,7 @@
 // npm run build: the page as plain static files in www/dist, and the npm package in js/.
-import { pageDist } from './paths.mjs';
+
 import { buildPackage, buildPage } from './page.mjs';
+import { pageDist } from './paths.mjs';
 import { main, say } from './shell.mjs';
 import { checkWasmSize } from './wasm.mjs';
 

@@ -50,8 +50,10 @@ function wrapper(program, stamp) {
 function layOut(host, stamp, linker) {
   const bin = path.join(folder, 'bin');
   const rustlib = path.join(folder, 'lib', 'rustlib');
-  for (const made of [bin, path.join(rustlib, host, 'bin'), path.join(rustlib, 'src')]) fs.mkdirSync(made, { recursive: true });
-  for (const program of ['rustc', 'rustdoc', 'clippy-driver']) writeIfChanged(path.join(bin, program), wrapper(program, stamp), 0o755);
+  for (const made of [bin, path.join(rustlib, host, 'bin'), path.join(rustlib, 'src')])
+    fs.mkdirSync(made, { recursive: true });
+  for (const program of ['rustc', 'rustdoc', 'clippy-driver'])
+    writeIfChanged(path.join(bin, program), wrapper(program, stamp), 0o755);
   for (const program of ['cargo', 'cargo-fmt', 'rustfmt']) link(`/usr/bin/${program}`, path.join(bin, program));
   // cargo-clippy starts the clippy-driver beside its real self, so it has to be a copy for ours to be found.
   fs.copyFileSync('/usr/bin/cargo-clippy', path.join(bin, 'cargo-clippy'));
@@ -75,18 +77,23 @@ async function buildLibrary(stamp) {
       '[package]\nname = "std-for-wasm"\nversion = "0.0.0"\nedition = "2021"\n\n[profile.release]\ncodegen-units = 1\n\n[workspace]\n',
     );
     const env = { ...process.env, RUSTC, CARGO_TARGET_DIR: path.join(work, 'target') };
-    for (const name of ['CARGO_ENCODED_RUSTFLAGS', 'RUSTC_WRAPPER', 'RUSTC_WORKSPACE_WRAPPER', 'CARGO_BUILD_TARGET']) delete env[name];
+    for (const name of ['CARGO_ENCODED_RUSTFLAGS', 'RUSTC_WRAPPER', 'RUSTC_WORKSPACE_WRAPPER', 'CARGO_BUILD_TARGET'])
+      delete env[name];
     // A stable compiler takes -Z only with RUSTC_BOOTSTRAP; it is set for this one build of the library.
     env.RUSTC_BOOTSTRAP = '1';
     // Machine code and bitcode, as in the official builds, so that a user may choose link-time optimisation or not.
     env.RUSTFLAGS = '-Cembed-bitcode=yes';
-    await run('/usr/bin/cargo', ['build', '--release', '--target', TARGET, '-Zbuild-std=std,panic_abort,test'], { cwd: work, env });
+    await run('/usr/bin/cargo', ['build', '--release', '--target', TARGET, '-Zbuild-std=std,panic_abort,test'], {
+      cwd: work,
+      env,
+    });
 
     const built = path.join(work, 'target', TARGET, 'release', 'deps');
     fs.rmSync(output, { recursive: true, force: true });
     fs.mkdirSync(path.join(output, 'lib'), { recursive: true });
     for (const name of fs.readdirSync(built)) {
-      if (/\.(rlib|rmeta)$/.test(name) && !name.includes('std_for_wasm')) fs.copyFileSync(path.join(built, name), path.join(output, 'lib', name));
+      if (/\.(rlib|rmeta)$/.test(name) && !name.includes('std_for_wasm'))
+        fs.copyFileSync(path.join(built, name), path.join(output, 'lib', name));
     }
     fs.writeFileSync(mark, stamp);
   } finally {

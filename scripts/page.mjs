@@ -9,16 +9,20 @@ import { buildWasm } from './wasm.mjs';
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
 const RUST_INPUTS = ['Cargo.toml', 'Cargo.lock', 'src', 'shaders'];
-const JS_INPUTS = [...RUST_INPUTS, 'js', 'package-lock.json'];
-const PAGE_INPUTS = [...JS_INPUTS, 'www', 'models/registry.json'];
+const PAGE_INPUTS = [...RUST_INPUTS, 'js', 'package-lock.json', 'www', 'models/registry.json'];
 
-/** Builds js/dist, and what it needs, unless up to date. */
-export async function buildPackage() {
+const compilePackage = () => run(npm, ['run', '--silent', 'build', '--workspace', 'js'], { cwd: root });
+
+/** Compiles js/dist alone: enough for type checks, without the WebAssembly module. */
+export async function buildTypes() {
   await ensurePackages();
+  await whenChanged('js', fingerprint(['js', 'package-lock.json']), jsDist, () => step('npm package', compilePackage));
+}
+
+/** Builds the npm package, js/dist and js/wasm, unless up to date. */
+export async function buildPackage() {
+  await buildTypes();
   await buildWasm();
-  await whenChanged('js', fingerprint(JS_INPUTS), jsDist, () =>
-    step('npm package', () => run(npm, ['run', '--silent', 'build', '--workspace', 'js'], { cwd: root })),
-  );
 }
 
 /** Builds www/dist, and what it needs, unless up to date. */

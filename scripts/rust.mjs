@@ -30,7 +30,9 @@ function isNewEnough() {
 /** rustc names the target's folder whether or not it exists, so look for the library itself. */
 function hasTarget() {
   const folder = capture('rustc', ['--print', 'target-libdir', '--target', TARGET]);
-  return folder !== null && fs.existsSync(folder) && fs.readdirSync(folder).some((name) => /^libstd-.*\.rlib$/.test(name));
+  return (
+    folder !== null && fs.existsSync(folder) && fs.readdirSync(folder).some((name) => /^libstd-.*\.rlib$/.test(name))
+  );
 }
 
 const isReady = () => isNewEnough() && hasTarget();
@@ -55,9 +57,13 @@ async function installRustup() {
   }
   const file = path.join(os.tmpdir(), `rustup-init-${process.pid}.sh`);
   fs.writeFileSync(file, script);
-  await attempt('sh', [file, '-y', '--no-modify-path', '--profile', 'minimal', '--component', 'clippy,rustfmt', '--target', TARGET], {
-    timeout_s: 900,
-  });
+  await attempt(
+    'sh',
+    [file, '-y', '--no-modify-path', '--profile', 'minimal', '--component', 'clippy,rustfmt', '--target', TARGET],
+    {
+      timeout_s: 900,
+    },
+  );
   fs.rmSync(file);
   addCargoHome();
 }
@@ -71,7 +77,11 @@ async function viaRustup() {
   }
   if (!isNewEnough()) {
     say(`the active Rust is older than ${minimumVersion().join('.')}: rustup toolchain install stable`);
-    await attempt('rustup', ['toolchain', 'install', 'stable', '--profile', 'minimal', '--component', 'clippy,rustfmt'], { timeout_s: 900 });
+    await attempt(
+      'rustup',
+      ['toolchain', 'install', 'stable', '--profile', 'minimal', '--component', 'clippy,rustfmt'],
+      { timeout_s: 900 },
+    );
     process.env.RUSTUP_TOOLCHAIN = 'stable';
   }
   if (!hasTarget()) {
@@ -84,7 +94,10 @@ async function viaRustup() {
 
 /** clippy and rustfmt, which `npm test` needs and a minimal installation lacks. */
 export async function ensureRustComponents() {
-  for (const [name, program] of [['clippy', 'cargo-clippy'], ['rustfmt', 'rustfmt']]) {
+  for (const [name, program] of [
+    ['clippy', 'cargo-clippy'],
+    ['rustfmt', 'rustfmt'],
+  ]) {
     if (capture(program, ['--version']) !== null) continue;
     if (which('rustup')) await attempt('rustup', ['component', 'add', name], { timeout_s: 180 });
     if (capture(program, ['--version']) === null) {
@@ -96,12 +109,17 @@ export async function ensureRustComponents() {
 /** Makes `cargo` on the PATH able to build the project natively and for wasm32. Changes `process.env` of this process. */
 export async function ensureRust() {
   const route = process.env.PAGEWISE_RUST_ROUTE ?? 'auto';
-  if (!ROUTES.includes(route)) throw new UserError(`PAGEWISE_RUST_ROUTE=${route} is unknown`, `use one of ${ROUTES.join(', ')}`);
+  if (!ROUTES.includes(route))
+    throw new UserError(`PAGEWISE_RUST_ROUTE=${route} is unknown`, `use one of ${ROUTES.join(', ')}`);
   const allows = (name) => route === 'auto' || route === name;
 
   addCargoHome();
-  if (!which('cc') && process.platform === 'linux') await aptInstall(['gcc', 'libc6-dev'], "as the Rust compiler's linker");
-  const ready = (allows('installed') && isReady()) || (allows('rustup') && (await viaRustup())) || (allows('debian') && (await debianToolchain(isReady)));
+  if (!which('cc') && process.platform === 'linux')
+    await aptInstall(['gcc', 'libc6-dev'], "as the Rust compiler's linker");
+  const ready =
+    (allows('installed') && isReady()) ||
+    (allows('rustup') && (await viaRustup())) ||
+    (allows('debian') && (await debianToolchain(isReady)));
   if (!ready) {
     throw new UserError(
       `no Rust ${minimumVersion().join('.')} or newer with ${TARGET}`,

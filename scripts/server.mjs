@@ -84,7 +84,8 @@ function refuse(response, status, text, headers = {}) {
 }
 
 function answer(mounts, request, response) {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, 'only GET and HEAD', { allow: 'GET, HEAD' });
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return refuse(response, 405, 'only GET and HEAD', { allow: 'GET, HEAD' });
   const file = resolveFile(mounts, request.url.split(/[?#]/, 1)[0]);
   if (file === null) return refuse(response, 404, 'not found');
 
@@ -97,7 +98,8 @@ function answer(mounts, request, response) {
   }
   const ifRange = request.headers['if-range'];
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, info.size) : null;
-  if (range === 'outside') return refuse(response, 416, 'outside the file', { 'content-range': `bytes */${info.size}` });
+  if (range === 'outside')
+    return refuse(response, 416, 'outside the file', { 'content-range': `bytes */${info.size}` });
   const [first, last] = range ?? [0, info.size - 1];
   if (range) headers['content-range'] = `bytes ${first}-${last}/${info.size}`;
   response.writeHead(range ? 206 : 200, { ...headers, 'content-length': last - first + 1 });
@@ -137,9 +139,10 @@ export async function serve({ mounts = PAGE_MOUNTS, ports = [0] } = {}) {
       if (error.code !== 'EADDRINUSE' || index === ports.length - 1) throw error;
     }
   }
-  const close = () => new Promise((resolve) => {
-    server.close(resolve);
-    server.closeAllConnections();
-  });
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return { url: `http://localhost:${server.address().port}/`, close };
 }

@@ -67,15 +67,20 @@ export function attempt(program, args, { quiet = false, timeout_s, ...options } 
     const child = spawn(program, args, { shell, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
     const chunks = [];
     let timedOut = false;
-    const timer = timeout_s && setTimeout(() => {
-      timedOut = true;
-      child.kill('SIGKILL');
-    }, timeout_s * 1000);
+    const timer =
+      timeout_s &&
+      setTimeout(() => {
+        timedOut = true;
+        child.kill('SIGKILL');
+      }, timeout_s * 1000);
     const finish = (code, note = '') => {
       clearTimeout(timer);
       resolve({ code, output: Buffer.concat(chunks).toString('utf8') + note });
     };
-    for (const [stream, sink] of [[child.stdout, process.stdout], [child.stderr, process.stderr]]) {
+    for (const [stream, sink] of [
+      [child.stdout, process.stdout],
+      [child.stderr, process.stderr],
+    ]) {
       stream.on('data', (chunk) => {
         chunks.push(chunk);
         if (!quiet) sink.write(chunk);

@@ -12,7 +12,8 @@ export function portsFromArguments(args) {
   const index = args.findIndex((arg) => arg === '--port' || arg.startsWith('--port='));
   if (index === -1) return Array.from({ length: NUM_PORTS }, (_, offset) => FIRST_PORT + offset);
   const port = Number(args[index].split('=')[1] ?? args[index + 1]);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UserError('--port takes a number from 0 to 65535');
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UserError('--port takes a number from 0 to 65535');
   return [port];
 }
 

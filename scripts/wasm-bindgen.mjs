@@ -13,7 +13,8 @@ export function wasmBindgenVersion() {
 export async function ensureWasmBindgen() {
   const version = wasmBindgenVersion();
   const installed = which('wasm-bindgen');
-  if (installed && capture(installed, ['--version']) === `wasm-bindgen ${version}` && which('wasm-bindgen-test-runner')) return path.dirname(installed);
+  if (installed && capture(installed, ['--version']) === `wasm-bindgen ${version}` && which('wasm-bindgen-test-runner'))
+    return path.dirname(installed);
 
   const prefix = path.join(tools, `wasm-bindgen-${version}`);
   const bin = path.join(prefix, 'bin');

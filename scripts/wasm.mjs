@@ -16,7 +16,15 @@ const MODULE = path.join(wasmOut, 'pagewise_bg.wasm');
 const LIMITS = { raw_bytes: 4_200_000, brotli_bytes: 1_200_000 };
 
 /** Features that every browser with WebGPU has. */
-const FEATURES = ['bulk-memory', 'mutable-globals', 'nontrapping-float-to-int', 'sign-ext', 'reference-types', 'multivalue', 'simd'];
+const FEATURES = [
+  'bulk-memory',
+  'mutable-globals',
+  'nontrapping-float-to-int',
+  'sign-ext',
+  'reference-types',
+  'multivalue',
+  'simd',
+];
 
 /** Builds js/wasm unless it is up to date. Answers whether there was anything to do. */
 export function buildWasm() {
@@ -30,7 +38,15 @@ async function compile() {
   await run('cargo', ['build', '--profile', 'wasm', '--lib', '--target', TARGET], { cwd: root });
   const compiled = path.join(target, TARGET, 'wasm', 'pagewise.wasm');
   fs.rmSync(wasmOut, { recursive: true, force: true });
-  await run(path.join(bindgen, 'wasm-bindgen'), ['--target', 'web', '--out-name', 'pagewise', '--out-dir', wasmOut, compiled]);
+  await run(path.join(bindgen, 'wasm-bindgen'), [
+    '--target',
+    'web',
+    '--out-name',
+    'pagewise',
+    '--out-dir',
+    wasmOut,
+    compiled,
+  ]);
   const flags = ['-O3', ...FEATURES.map((feature) => `--enable-${feature}`), '--strip-debug', '--strip-producers'];
   await run(process.execPath, [packageBin('binaryen', 'wasm-opt'), MODULE, ...flags, '-o', `${MODULE}.optimised`]);
   fs.renameSync(`${MODULE}.optimised`, MODULE);
@@ -48,7 +64,10 @@ export function checkWasmSize() {
   for (const [key, limit] of Object.entries(LIMITS)) {
     say(`${key}: ${sizes[key].toLocaleString('en')} of ${limit.toLocaleString('en')} allowed`);
     if (sizes[key] > limit) {
-      throw new UserError(`the WebAssembly module has ${sizes[key]} ${key}, the limit is ${limit}`, 'find what grew (cargo bloat, twiggy) before raising the limit in scripts/wasm.mjs');
+      throw new UserError(
+        `the WebAssembly module has ${sizes[key]} ${key}, the limit is ${limit}`,
+        'find what grew (cargo bloat, twiggy) before raising the limit in scripts/wasm.mjs',
+      );
     }
   }
 }

@@ -29,7 +29,11 @@ const FIREFOX_PREFS = {
 
 async function options(browser) {
   const hardware = process.env.PAGEWISE_GPU === 'hardware';
-  const common = { headless: process.env.PAGEWISE_HEADED === undefined, executablePath: await ensureBrowser(browser), protocolTimeout: 0 };
+  const common = {
+    headless: process.env.PAGEWISE_HEADED === undefined,
+    executablePath: await ensureBrowser(browser),
+    protocolTimeout: 0,
+  };
   if (browser === 'chromium') {
     const args = [...CHROMIUM_ARGS];
     if (!hardware) args.push('--use-webgpu-adapter=swiftshader');
@@ -68,7 +72,15 @@ export function adapterReport(page) {
     const pick = (object, names) => Object.fromEntries(names.map((name) => [name, object[name]]));
     const limits = Object.keys(Object.getPrototypeOf(adapter.limits));
     return {
-      info: pick(adapter.info, ['vendor', 'architecture', 'device', 'description', 'isFallbackAdapter', 'subgroupMinSize', 'subgroupMaxSize']),
+      info: pick(adapter.info, [
+        'vendor',
+        'architecture',
+        'device',
+        'description',
+        'isFallbackAdapter',
+        'subgroupMinSize',
+        'subgroupMaxSize',
+      ]),
       features: [...adapter.features],
       language: [...navigator.gpu.wgslLanguageFeatures],
       limits: pick(adapter.limits, limits),
