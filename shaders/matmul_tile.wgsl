@@ -16,6 +16,7 @@ override N: u32;
 override GATED: bool;
 override OUT_STRIDE: u32;
 override OUT_OFFSET: u32;
+override EPILOGUE: u32; // see lib/epilogue.wgsl
 override SAMPLED: bool;
 
 @group(0) @binding(0) var<storage, read> weights: array<u32>; // [N or 2N, ROW_WORDS] packed

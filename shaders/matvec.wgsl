@@ -13,6 +13,7 @@ override N: u32;
 override GATED: bool;
 override OUT_STRIDE: u32;
 override OUT_OFFSET: u32;
+override EPILOGUE: u32; // see lib/epilogue.wgsl
 override LANES: u32;
 override GROUPS: u32;
 

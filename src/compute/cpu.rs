@@ -1,6 +1,7 @@
 //! Replays a recording with the kernels' CPU twins. Slow and plain: it defines what the GPU has to compute.
 
 use std::cell::{Ref, RefCell, RefMut};
+use std::rc::Rc;
 
 use super::executor::Executor;
 use super::recording::{BufferId, Recording, Step};
@@ -37,13 +38,13 @@ impl Bindings<'_> {
 /// Owns a recording and the memory of its buffers.
 #[derive(Debug)]
 pub struct CpuExecutor {
-    recording: Recording,
+    recording: Rc<Recording>,
     memory: Vec<RefCell<Vec<u32>>>,
 }
 
 impl CpuExecutor {
     /// Allocates the recording's buffers, zeroed.
-    pub fn new(recording: Recording) -> Self {
+    pub fn new(recording: Rc<Recording>) -> Self {
         let memory = recording.buffers().iter().map(|b| RefCell::new(vec![0; b.size_words])).collect();
         Self { recording, memory }
     }

@@ -2,6 +2,7 @@
 //! submits once and maps one buffer.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::executor::Executor;
 use super::gpu::Gpu;
@@ -20,7 +21,7 @@ struct Compiled {
 #[derive(Debug)]
 pub struct GpuExecutor {
     gpu: Gpu,
-    recording: Recording,
+    recording: Rc<Recording>,
     buffers: Vec<wgpu::Buffer>,
     compiled: Vec<Compiled>,
     step: wgpu::Buffer,
@@ -32,7 +33,7 @@ impl GpuExecutor {
     ///
     /// # Errors
     /// `out_of_memory` at the first buffer that does not fit, `wrong_result` if a kernel does not compile here.
-    pub async fn new(gpu: Gpu, recording: Recording) -> Result<Self> {
+    pub async fn new(gpu: Gpu, recording: Rc<Recording>) -> Result<Self> {
         let mut buffers = Vec::with_capacity(recording.buffers().len());
         for info in recording.buffers() {
             buffers.push(allocate(&gpu, info).await?);
@@ -105,7 +106,10 @@ impl Executor for GpuExecutor {
     async fn flush(&mut self) -> Result<()> {
         self.gpu.queue.submit([]);
         let (sender, receiver) = futures_channel::oneshot::channel();
-        self.gpu.queue.on_submitted_work_done(move || drop(sender.send(())));
+        self.gpu.queue.on_submitted_work_done(move || {
+            // The receiver only goes away when the wait itself was dropped.
+            let _ = sender.send(());
+        });
         wait(&self.gpu)?;
         // A lost device drops the callback: the fault below says so.
         let _ = receiver.await;
@@ -151,7 +155,10 @@ async fn map(gpu: &Gpu, buffer: &wgpu::Buffer, bytes: u64) -> Result<Vec<u32>> {
         return Ok(Vec::new());
     }
     let (sender, receiver) = futures_channel::oneshot::channel();
-    buffer.map_async(wgpu::MapMode::Read, 0..bytes, move |result| drop(sender.send(result)));
+    buffer.map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
+        // As above.
+        let _ = sender.send(result);
+    });
     wait(gpu)?;
     let lost = |why: String| {
         gpu.fault().err().unwrap_or_else(|| Error::DeviceLost(format!("reading from the GPU failed: {why}")))

@@ -2,6 +2,7 @@
 //! twin. The WGSL of the same name is in `shaders/`.
 
 mod attention;
+pub mod cases;
 mod edit_logits;
 mod embed;
 mod gather_rows;

@@ -1,0 +1,100 @@
+/**
+ * The one error class of the package, and its closed set of codes.
+ */
+
+/** Stable codes of {@link PagewiseError}. The first eleven come from the engine, the others from this package. */
+export const ERROR_CODES = [
+  'bad_request',
+  'unsupported_model',
+  'corrupt_model',
+  'context_too_long',
+  'out_of_memory',
+  'no_webgpu',
+  'device_lost',
+  'wrong_result',
+  'queue_full',
+  'cancelled',
+  'network',
+  'worker_crashed',
+] as const;
+
+/**
+ * Stable code of a {@link PagewiseError}:
+ *
+ * - `bad_request`: a field that is unknown, malformed or out of range; the message names it
+ * - `unsupported_model`, `corrupt_model`: the file
+ * - `context_too_long`, `out_of_memory`, `queue_full`: asked and allowed are in the message
+ * - `no_webgpu`: the browser has no WebGPU, or no adapter
+ * - `device_lost`: the GPU is gone; load the model again
+ * - `wrong_result`: the GPU computed something that cannot be right
+ * - `cancelled`: aborted, or the engine was unloaded
+ * - `network`: model bytes could not be read; `url` and, where known, `status` and `offset` say which
+ * - `worker_crashed`: a bug or the browser ended the worker; load the model again
+ */
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Where reading a model failed. */
+export interface ErrorDetails {
+  /** URL that was being read. */
+  url?: string;
+  /** HTTP status of the answer. */
+  status?: number;
+  /** Byte offset in the file. */
+  offset?: number;
+}
+
+/** An error as it crosses the worker's border. */
+export interface ErrorRecord extends ErrorDetails {
+  /** See {@link ErrorCode}. */
+  code: ErrorCode;
+  /** What happened, in words. */
+  message: string;
+}
+
+/** Everything that this package throws. */
+export class PagewiseError extends Error {
+  /** What kind of error it is; stable. */
+  readonly code: ErrorCode;
+  /** URL that was being read, for `network` and `corrupt_model`. */
+  readonly url?: string;
+  /** HTTP status, for `network`. */
+  readonly status?: number;
+  /** Byte offset in the file, for `network`. */
+  readonly offset?: number;
+
+  /** Makes an error; `cause` is kept as usual. */
+  constructor(code: ErrorCode, message: string, options: ErrorDetails & { cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'PagewiseError';
+    this.code = code;
+    if (options.url !== undefined) this.url = options.url;
+    if (options.status !== undefined) this.status = options.status;
+    if (options.offset !== undefined) this.offset = options.offset;
+  }
+
+  /** What crosses the worker's border. */
+  toRecord(): ErrorRecord {
+    const record: ErrorRecord = { code: this.code, message: this.message };
+    if (this.url !== undefined) record.url = this.url;
+    if (this.status !== undefined) record.status = this.status;
+    if (this.offset !== undefined) record.offset = this.offset;
+    return record;
+  }
+
+  /** The error of a record from the other side. */
+  static fromRecord(record: ErrorRecord): PagewiseError {
+    return new PagewiseError(record.code, record.message, record);
+  }
+}
+
+/** The error of an aborted request; the signal's reason is its `cause`. */
+export function cancelledError(signal?: AbortSignal): PagewiseError {
+  return new PagewiseError('cancelled', 'cancelled', { cause: signal?.reason });
+}
+
+/** Whether a thrown value is an engine's error: an object with one of our codes and a message. */
+export function isErrorRecord(value: unknown): value is ErrorRecord {
+  if (typeof value !== 'object' || value === null) return false;
+  const { code, message } = value as { code?: unknown; message?: unknown };
+  return typeof message === 'string' && (ERROR_CODES as readonly unknown[]).includes(code);
+}

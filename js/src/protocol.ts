@@ -1,0 +1,141 @@
+/**
+ * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
+ */
+
+import type { ErrorRecord } from './errors.js';
+import type {
+  AdapterInfo,
+  EngineInfo,
+  FinishReason,
+  KvFormat,
+  LoadProgress,
+  MemoryPlan,
+  ModelDescription,
+  Usage,
+  Timings,
+} from './types.js';
+
+/** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. */
+export type PartSpec = { kind: 'url'; urls: string[] } | { kind: 'blob'; blob: Blob; name: string };
+
+/** A model, resolved: what the reader opens. */
+export interface SourceSpec {
+  /** The registry's id, or the file's name. */
+  id: string;
+  /** At least one. */
+  parts: PartSpec[];
+  /** Size of all parts, where the registry says it. */
+  bytes?: number;
+  /** Extra headers of requests. */
+  headers: Record<string, string>;
+}
+
+/** What the engine is built with. */
+export interface EngineOptions {
+  /** Tokens that one conversation may have; absent: decided by the plan. */
+  contextLength?: number;
+  /** Format of the KV cache. */
+  kv: KvFormat;
+}
+
+/** What was found out about the GPU before the engine opens it. */
+export interface AdapterProbe extends AdapterInfo {
+  /** Whether the device gets the `subgroups` feature. */
+  subgroups: boolean;
+  /** Fewest lanes of a subgroup; 0 when unknown. */
+  subgroupMinSize: number;
+  /** Most lanes of a subgroup; 0 when unknown. */
+  subgroupMaxSize: number;
+}
+
+/** Sampling, with every default filled in. */
+export interface EngineSampling {
+  /** 0 means greedy. */
+  temperature: number;
+  /** 0 means all. */
+  topK: number;
+  /** 1 means all. */
+  topP: number;
+  /** 0 means none. */
+  minP: number;
+  /** 1 means none. */
+  repetitionPenalty: number;
+  /** 0 means none. */
+  frequencyPenalty: number;
+  /** 0 means none. */
+  presencePenalty: number;
+  /** A safe integer. */
+  seed: number;
+}
+
+/** A message whose content is one text. */
+export interface EngineMessage {
+  /** `system`, `user` or `assistant`. */
+  role: string;
+  /** The text. */
+  content: string;
+  /** Name of the speaker. */
+  name?: string;
+}
+
+/** A validated request. */
+export interface EngineRequest {
+  /** Exactly one of the three. */
+  input: { messages: EngineMessage[] } | { text: string } | { ids: number[] };
+  /** Absent: until the model stops or the context is full. */
+  maxTokens?: number;
+  /** How tokens are drawn. */
+  sampling: EngineSampling;
+  /** Texts that end the answer. */
+  stop: string[];
+  /** Token ids that end the answer. */
+  stopTokenIds: number[];
+  /** Token id and what is added to its logit. */
+  logitBias: [number, number][];
+}
+
+/** What happened to a request in a step. `request` is the id that the page chose. */
+export type RequestEvent =
+  | { kind: 'text'; request: number; text: string }
+  | { kind: 'finished'; request: number; reason: FinishReason; usage: Usage; timings: Timings }
+  | { kind: 'failed'; request: number; error: ErrorRecord };
+
+/** A call that is answered by one `result` or `error` with its `id`; the key is the call's `type`. */
+export interface Calls {
+  /** Loads the model; `progress` messages come before the result. */
+  load: { args: { source: SourceSpec; options: EngineOptions }; result: EngineInfo };
+  /** Reads the header only. */
+  inspect: { args: { source: SourceSpec }; result: ModelDescription };
+  /** Reads the header only. */
+  plan: { args: { source: SourceSpec; options: EngineOptions }; result: MemoryPlan };
+  /** Queues a request under its `id`; `events` follow the result, until `finished` or `failed`. */
+  submit: { args: { request: EngineRequest }; result: { promptTokens: number } };
+  /** Text to ids. */
+  tokenize: { args: { text: string; addSpecial: boolean; parseSpecial: boolean }; result: number[] };
+  /** Ids to text. */
+  detokenize: { args: { ids: number[]; skipSpecial: boolean }; result: string };
+  /** Messages to the prompt's text. */
+  applyTemplate: { args: { messages: EngineMessage[]; addGenerationPrompt: boolean }; result: string };
+  /** Frees the GPU memory; the worker may be ended afterwards. */
+  unload: { args: Record<never, never>; result: null };
+}
+
+/** Name of a call. */
+export type CallType = keyof Calls;
+
+/** A call as a message. */
+export type CallMessage = { [T in CallType]: { type: T; id: number } & Calls[T]['args'] }[CallType];
+
+/** From the page to the worker. */
+export type ToWorker = CallMessage | { type: 'cancel'; request: number };
+
+/** From the worker to the page. `crashed` is the last message of a worker. */
+export type FromWorker =
+  | { type: 'result'; id: number; value: Calls[CallType]['result'] }
+  | { type: 'error'; id: number; error: ErrorRecord }
+  | { type: 'progress'; progress: LoadProgress }
+  | { type: 'events'; events: RequestEvent[] }
+  | { type: 'crashed'; message: string };
+
+/** Every message. */
+export type Message = ToWorker | FromWorker;

@@ -1,0 +1,54 @@
+/**
+ * What the worker uses of the WebAssembly module (`src/api` in Rust). Tests put a fake of it into the worker loop.
+ *
+ * Functions throw, and promises reject with, `{code, message}`; anything else that is thrown is a crash of the module.
+ */
+
+import type { AdapterProbe, EngineOptions, EngineRequest, RequestEvent } from './protocol.js';
+import type { EngineInfo, LoadPhase, MemoryPlan, ModelDescription } from './types.js';
+
+/** Where the module reads a model's bytes. */
+export interface ByteSource {
+  /** Number of parts. */
+  readonly numParts: number;
+  /** Size in bytes of one part. */
+  partLength(part: number): Promise<number>;
+  /** Exactly `length` bytes of one part. */
+  read(part: number, offset: number, length: number): Promise<Uint8Array>;
+}
+
+/** A loaded engine. While `step` is pending, nothing else may be called. */
+export interface WasmEngine {
+  /** What it is; `id` is filled in by the worker. */
+  info(): Omit<EngineInfo, 'id' | 'adapter'>;
+  /** Queues a request under an id of the caller's and returns the number of tokens of its prompt. */
+  submit(id: number, request: EngineRequest, arrivedMs: number): number;
+  /** Forgets a request; no event of it follows. Unknown ids are ignored. */
+  cancel(id: number): void;
+  /** Whether a step would do anything. */
+  hasWork(): boolean;
+  /** Runs one step. When it rejects with an error, every request has failed with it. */
+  step(): Promise<RequestEvent[]>;
+  /** Text to ids. */
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
+  /** Ids to text. */
+  detokenize(ids: Uint32Array, skipSpecial: boolean): string;
+  /** Messages to the prompt's text. */
+  applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
+  /** Frees everything, GPU memory included. */
+  free(): void;
+}
+
+/** The module's exports. */
+export interface WasmModule {
+  /** Reads, plans and uploads a model. */
+  loadEngine(
+    source: ByteSource,
+    options: EngineOptions & { adapter: AdapterProbe },
+    onProgress: (phase: LoadPhase, loadedBytes: number, totalBytes: number) => void,
+  ): Promise<WasmEngine>;
+  /** Describes a file from its header. */
+  inspect(source: ByteSource): Promise<ModelDescription>;
+  /** Plans memory from a file's header. */
+  plan(source: ByteSource, options: EngineOptions): Promise<MemoryPlan>;
+}
