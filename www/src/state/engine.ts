@@ -1,0 +1,108 @@
+/** What the page needs from the `pagewise` package, in the page's words. The only file that imports it. */
+import { Engine, type ChatCompletionCreateParamsStreaming, type EngineInfo, type LoadOptions } from 'pagewise';
+import { REGISTRY_URL, toSource, type ModelChoice } from './models';
+import type { Settings } from './settings';
+
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+export interface AnswerStats {
+  readonly promptTokens: number;
+  readonly answerTokens: number;
+  /** From sending to the first words. */
+  readonly ttftMs: number | null;
+  /** null for an answer of one token, which has no pace. */
+  readonly decodeTokensPerS: number | null;
+  /** Whether the answer ended at a limit (longest answer, context) rather than because the model was done. */
+  readonly isCut: boolean;
+}
+
+/** A piece of an answer: words, or in the end how it went. */
+export type AnswerPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'stats'; readonly stats: AnswerStats };
+
+export type LoadPhase = 'header' | 'weights' | 'compile' | 'ready';
+
+export interface LoadReport {
+  readonly phase: LoadPhase;
+  readonly loadedBytes: number;
+  /** null while the size is not known yet. */
+  readonly totalBytes: number | null;
+}
+
+export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat'> {
+  readonly signal: AbortSignal;
+  readonly onProgress: (report: LoadReport) => void;
+}
+
+/** A model in GPU memory. */
+export interface LoadedModel {
+  readonly info: EngineInfo;
+  /** Streams the answer to `messages`. Leaving the loop or aborting `signal` cancels it. */
+  answer(messages: readonly ChatMessage[], settings: Settings, signal: AbortSignal): AsyncIterable<AnswerPart>;
+  /** Frees the GPU memory. */
+  unload(): Promise<void>;
+}
+
+/** Loads a model; rejects with the engine's error. */
+export async function loadModel(choice: ModelChoice, request: LoadRequest): Promise<LoadedModel> {
+  const options: LoadOptions = {
+    signal: request.signal,
+    registry: new URL(REGISTRY_URL, document.baseURI),
+    kv: request.kvFormat,
+    onProgress: ({ phase, loadedBytes, totalBytes }) =>
+      request.onProgress({ phase, loadedBytes, totalBytes: totalBytes > 0 ? totalBytes : null }),
+  };
+  if (request.contextLength !== null) options.contextLength = request.contextLength;
+  const engine = await Engine.load(toSource(choice), options);
+  return {
+    info: engine.info,
+    answer: (messages, settings, signal) => streamAnswer(engine, messages, settings, signal),
+    unload: () => Promise.resolve(engine.unload()),
+  };
+}
+
+async function* streamAnswer(
+  engine: Engine,
+  messages: readonly ChatMessage[],
+  settings: Settings,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPart> {
+  const stream = await engine.chat.completions.create(toRequest(messages, settings), { signal });
+  let isCut = false;
+  for await (const chunk of stream) {
+    const choice = chunk.choices[0];
+    if (choice?.delta.content) yield { kind: 'text', text: choice.delta.content };
+    if (choice?.finish_reason === 'length') isCut = true;
+    if (!chunk.usage) continue;
+    const timings = chunk.timings;
+    yield {
+      kind: 'stats',
+      stats: {
+        promptTokens: chunk.usage.prompt_tokens,
+        answerTokens: chunk.usage.completion_tokens,
+        ttftMs: timings?.ttft_ms ?? null,
+        decodeTokensPerS: timings?.decode_tokens_per_s || null,
+        isCut,
+      },
+    };
+  }
+}
+
+function toRequest(messages: readonly ChatMessage[], settings: Settings): ChatCompletionCreateParamsStreaming {
+  return {
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    top_k: settings.topK,
+    min_p: settings.minP,
+    repetition_penalty: settings.repetitionPenalty,
+    max_tokens: settings.maxTokens,
+    seed: settings.seed,
+  };
+}

@@ -1,0 +1,100 @@
+/** One answer: its Markdown, block by block, then what it cost and what can be done with it. */
+import type { JSX } from 'preact';
+import { memo } from 'preact/compat';
+import { useState } from 'preact/hooks';
+import { formatCount, formatMs, formatRate } from '../format';
+import type { Block } from '../markdown';
+import type { Turn } from '../state/conversation';
+import type { AnswerStats } from '../state/engine';
+import { copyText } from './clipboard';
+import { useApp } from './context';
+import { Icon } from './icons';
+import { LoadingCard } from './loading-card';
+import { ProblemCard } from './problem-card';
+
+/** The HTML was sanitised when the block was made. Memoised, so that finished blocks are not touched while streaming. */
+const BlockView = memo(({ block }: { block: Block }) => <div dangerouslySetInnerHTML={{ __html: block.html }} />);
+
+export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Element {
+  const app = useApp();
+  const { status, text, blocks, problem, stats } = turn.answer.value;
+  const isOver = status !== 'waiting' && status !== 'streaming';
+  return (
+    <div class="answer">
+      <h3 class="visually-hidden">Answer</h3>
+      {status === 'waiting' && <Waiting />}
+      {blocks.length > 0 && (
+        <div class="prose">
+          {blocks.map((block, index) => (
+            <BlockView key={index} block={block} />
+          ))}
+        </div>
+      )}
+      {problem && <ProblemCard problem={problem} onRetry={() => app.regenerate()} isCurrent={isLast} />}
+      {isOver && !(problem && text === '') && (
+        <div class="answer-foot">
+          {text !== '' && <CopyButton text={text} />}
+          {isLast && (
+            <button type="button" class="icon-button" aria-label="Regenerate" title="Regenerate" onClick={() => app.regenerate()}>
+              <Icon name="retry" />
+            </button>
+          )}
+          {stats && <Stats stats={stats} />}
+          {status === 'stopped' && <span class="note">Stopped</span>}
+          {stats?.isCut && status === 'done' && <span class="note">Cut at the longest answer</span>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Waiting(): JSX.Element {
+  const app = useApp();
+  const state = app.loader.state.value;
+  if (state.kind === 'loading') return <LoadingCard state={state} />;
+  return (
+    <p class="waiting">
+      <i aria-hidden="true" />
+      Reading your message
+    </p>
+  );
+}
+
+function Stats({ stats }: { stats: AnswerStats }): JSX.Element {
+  return (
+    <dl class="stats">
+      {stats.decodeTokensPerS !== null && (
+        <div>
+          <dt class="visually-hidden">Speed</dt>
+          <dd>{formatRate(stats.decodeTokensPerS)}</dd>
+        </div>
+      )}
+      {stats.ttftMs !== null && (
+        <div>
+          <dt>
+            <abbr title="Time to first token: from sending to the first words">TTFT</abbr>
+          </dt>
+          <dd>{formatMs(stats.ttftMs)}</dd>
+        </div>
+      )}
+      <div>
+        <dt class="visually-hidden">Length</dt>
+        <dd>{formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function CopyButton({ text }: { text: string }): JSX.Element {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    if (!(await copyText(text))) return;
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" class="icon-button" aria-label={isCopied ? 'Copied' : 'Copy answer'} title="Copy" onClick={() => void copy()}>
+      <Icon name={isCopied ? 'check' : 'copy'} />
+    </button>
+  );
+}

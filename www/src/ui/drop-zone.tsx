@@ -1,0 +1,40 @@
+/** Takes a model file dropped anywhere on the page. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { choiceFromFiles } from '../state/models';
+import { useApp } from './context';
+
+export function DropZone(): JSX.Element | null {
+  const app = useApp();
+  // Enter and leave fire for every element passed over, so they are counted.
+  const depth = useSignal(0);
+
+  useEffect(() => {
+    const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
+    const enter = (event: DragEvent): void => {
+      if (hasFiles(event)) depth.value += 1;
+    };
+    const leave = (event: DragEvent): void => {
+      if (hasFiles(event)) depth.value = Math.max(0, depth.value - 1);
+    };
+    // Without this the browser opens a dropped file in place of the page.
+    const over = (event: DragEvent): void => {
+      if (hasFiles(event)) event.preventDefault();
+    };
+    const drop = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      depth.value = 0;
+      const choice = choiceFromFiles(event.dataTransfer?.files ?? []);
+      if (choice) void app.load(choice);
+    };
+    const listeners = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
+    for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener as EventListener);
+    return () => {
+      for (const [name, listener] of Object.entries(listeners)) removeEventListener(name, listener as EventListener);
+    };
+  }, []);
+
+  return depth.value > 0 ? <div class="drop">Drop a .gguf file to load it</div> : null;
+}

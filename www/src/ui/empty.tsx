@@ -1,0 +1,57 @@
+/** The empty state: what this is, the model to load, and something to ask. */
+import type { JSX } from 'preact';
+import { useApp } from './context';
+import { LoadingCard } from './loading-card';
+import { ModelFacts } from './model-facts';
+
+const PROMPTS = [
+  'Explain how a rainbow forms, in three sentences.',
+  'Write a short poem about a lighthouse in winter.',
+  'What should I look at when I buy a used bicycle?',
+  'Write a Python function that reverses a list.',
+] as const;
+
+export function Empty(): JSX.Element {
+  const app = useApp();
+  return (
+    <div class="empty">
+      <h1>A language model on your own GPU</h1>
+      <p class="lead">
+        Pagewise runs the whole model inside this page. Nothing you write leaves it: there is no server, no account and
+        nothing is stored.
+      </p>
+      <ModelOffer />
+      <ul class="prompts" aria-label="Examples">
+        {PROMPTS.map((prompt) => (
+          <li key={prompt}>
+            <button type="button" onClick={() => app.send(prompt)}>
+              {prompt}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** The default model with a button to load it, its progress, or nothing once a model is there. */
+function ModelOffer(): JSX.Element | null {
+  const app = useApp();
+  const state = app.loader.state.value;
+  if (state.kind === 'loading') {
+    return (
+      <div class="offer">
+        <LoadingCard state={state} />
+      </div>
+    );
+  }
+  const first = app.known.value?.[0];
+  if (state.kind !== 'none' || !first) return null;
+  return (
+    <button type="button" class="model-card" onClick={() => void app.loadWanted()}>
+      <strong>{first.name}</strong>
+      <ModelFacts model={first} />
+      <span class="side">Load</span>
+    </button>
+  );
+}
