@@ -15,7 +15,7 @@ describe('load', () => {
     const { createWorker } = fake();
     const seen: LoadProgress[] = [];
     const engine = await Engine.load(fakeModel(), { createWorker, onProgress: (progress) => seen.push(progress) });
-    expect(seen.map((progress) => progress.phase)).toEqual(['header', 'weights', 'compile', 'ready']);
+    expect(seen.map((progress) => progress.phase)).toEqual(['header', 'compile', 'weights', 'ready']);
     expect(seen.at(-1)).toEqual({ phase: 'ready', loadedBytes: 64, totalBytes: 64 });
     expect(engine.info).toMatchObject({
       id: 'fake-model',
@@ -41,6 +41,7 @@ describe('load', () => {
     [{ kv: 'q8' }, 'kv'],
     [{ contextLength: 0 }, 'contextLength'],
     [{ contextLength: 1.5 }, 'contextLength'],
+    [{ maxGpuBytes: -1 }, 'maxGpuBytes'],
   ])('refuses %j', async (options, name) => {
     const load = Engine.load(fakeModel(), options as never);
     await expect(load).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(name) });
@@ -116,6 +117,13 @@ describe('inspect and plan', () => {
     const plan = await Engine.plan(fakeModel(), { createWorker: second.createWorker, contextLength: 50, kv: 'f32' });
     expect(plan).toMatchObject({ contextLength: 50, kvBytes: 100, kv: 'f32' });
     expect(second.worker.isTerminated).toBe(true);
+  });
+
+  test('plan for the GPU that is there', async () => {
+    const plan = vi.fn(() => Promise.reject({ code: 'out_of_memory', message: 'too large' }));
+    const planned = Engine.plan(fakeModel(), { ...fake({ module: { plan } }), maxGpuBytes: 5 });
+    await expect(planned).rejects.toMatchObject({ code: 'out_of_memory' });
+    expect(plan.mock.calls[0]).toMatchObject([expect.anything(), { kv: 'f16', maxGpuBytes: 5, adapter: { maxBufferBytes: 1000 } }]);
   });
 
   test('need no GPU', async () => {

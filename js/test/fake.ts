@@ -29,6 +29,7 @@ const PROBE = {
   subgroups: true,
   subgroupMinSize: 4,
   subgroupMaxSize: 4,
+  maxBufferBytes: 1000,
 };
 
 /** A worker as the page sees it, with a record of what was said. */
@@ -103,8 +104,8 @@ export class FakeEngine implements WasmEngine {
         onProgress('header', 0, 0);
         const length = await source(reader);
         await reader.read(0, 0, Math.min(length, 64));
+        onProgress('compile', 0, length);
         onProgress('weights', length, length);
-        onProgress('compile', length, length);
         onProgress('ready', length, length);
         return Object.assign(this, this.#overrides);
       },

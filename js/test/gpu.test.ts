@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type GpuScope, probeAdapter, requestSubgroups } from '../src/gpu.js';
 
 const adapter = (features: string[], info: object): never =>
-  ({ features: new Set(features), info: { vendor: '', architecture: '', device: '', description: '', ...info } }) as never;
+  ({ features: new Set(features), limits: { maxStorageBufferBindingSize: 7, maxBufferSize: 9 }, info: { vendor: '', architecture: '', device: '', description: '', ...info } }) as never;
 const scope = (found: unknown, rest: object = {}): GpuScope => ({ navigator: { gpu: { requestAdapter: async () => found as never } }, ...rest });
 
 describe('probeAdapter', () => {
@@ -17,6 +17,7 @@ describe('probeAdapter', () => {
       subgroups: true,
       subgroupMinSize: 4,
       subgroupMaxSize: 8,
+      maxBufferBytes: 7,
     });
   });
 
