@@ -66,8 +66,10 @@ const STATES = {
   'device-lost': { query: `?model=${MODEL}`, fake: { failCode: 'device_lost' }, act: async (page) => { await waitReady(page); await ask(page, 'How does a rainbow form?'); await waitAlert(page); } },
 };
 
-function settle(page) {
-  return page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations !== Infinity).map((a) => a.finished)));
+/** Waits until an opened dialog has arrived. */
+async function settle(page) {
+  await page.waitForSelector('dialog[open]');
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations !== Infinity).map((a) => a.finished.catch(() => {}))));
 }
 function waitReady(page) {
   return page.waitForSelector('[aria-label="Model status"]');

@@ -21,7 +21,7 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
   const isOver = status !== 'waiting' && status !== 'streaming';
   return (
     <div class="answer">
-      <h3 class="visually-hidden">Answer</h3>
+      <h2 class="visually-hidden">Answer</h2>
       {status === 'waiting' && <Waiting />}
       {blocks.length > 0 && (
         <div class="prose">
@@ -34,7 +34,7 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
       {isOver && !(problem && text === '') && (
         <div class="answer-foot">
           {text !== '' && <CopyButton text={text} />}
-          {isLast && (
+          {isLast && status !== 'failed' && (
             <button type="button" class="icon-button" aria-label="Regenerate" title="Regenerate" onClick={() => app.regenerate()}>
               <Icon name="retry" />
             </button>

@@ -9,10 +9,10 @@ export function Bar(): JSX.Element {
   const name = modelName(app.loader.state.value);
   return (
     <header class="bar">
-      <div class="brand">
+      <h1 class="brand">
         <Mark />
-        <span>Pagewise</span>
-      </div>
+        <span class="brand-name">Pagewise</span>
+      </h1>
       <button
         type="button"
         class="button quiet model-button"

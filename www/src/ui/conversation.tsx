@@ -79,7 +79,7 @@ export function Conversation(): JSX.Element {
 function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Element {
   return (
     <article class="turn">
-      <h3 class="visually-hidden">You</h3>
+      <h2 class="visually-hidden">You</h2>
       <div class="question">{turn.question}</div>
       <AnswerView turn={turn} isLast={isLast} />
     </article>
