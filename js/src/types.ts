@@ -37,6 +37,8 @@ export interface SourceOptions {
   registry?: string | URL;
   /** Extra headers for requests of model bytes, such as `Authorization`. */
   headers?: Readonly<Record<string, string>>;
+  /** Makes the worker; for bundlers that do not understand `new Worker(new URL(…))`. Default: the package's own. */
+  createWorker?: () => Worker;
 }
 
 /** What decides how much memory a model takes. */
@@ -50,9 +52,7 @@ export interface PlanOptions extends SourceOptions {
 /** Options of {@link Engine.load}. */
 export interface LoadOptions extends PlanOptions {
   /** Called with the progress of loading; the last call has phase `ready`. */
-  onProgress?: (progress: LoadProgress) => void;
-  /** Makes the worker; for bundlers that do not understand `new Worker(new URL(…))`. Default: the package's own. */
-  createWorker?: () => Worker;
+  onProgress?: ((progress: LoadProgress) => void) | undefined;
 }
 
 /** The GPU that computes. */
@@ -282,12 +282,12 @@ export interface Timings {
   queue_ms: number;
   /** Milliseconds from arrival to the first token out. */
   ttft_ms: number;
-  /** Mean milliseconds between later tokens; 0 when there is at most one. */
-  tpot_ms: number;
-  /** Prompt tokens computed per second. */
-  prefill_tokens_per_s: number;
-  /** Tokens generated per second after the first; 0 when there is at most one. */
-  decode_tokens_per_s: number;
+  /** Mean milliseconds between later tokens; null when there are none. */
+  tpot_ms: number | null;
+  /** Prompt tokens computed per second, waiting excluded; null when it was too quick to tell. */
+  prefill_tokens_per_s: number | null;
+  /** Tokens generated per second after the first; null when there are none. */
+  decode_tokens_per_s: number | null;
 }
 
 /** The answer to a chat request. */

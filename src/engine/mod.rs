@@ -1,1 +1,22 @@
-//! (being written)
+//! Serving requests: sequences, the scheduler, sampling parameters, stop rules, metrics and the step loop.
+//!
+//! A *step* runs one batch through the model: [`Engine::step`] plans it, has it computed and turns the sampled ids
+//! into events. There is no prefill phase and no decode phase: a sequence has tokens and knows how many of them are
+//! computed, and each step lets the second number catch up with the first. Absent: threads, clocks and random
+//! sources. Time is a number that the caller passes in, randomness a seed, and nothing happens between steps.
+
+mod batch;
+#[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
+mod engine;
+mod metrics;
+mod output;
+mod request;
+mod sampling;
+mod scheduler;
+mod sequence;
+
+pub use engine::{Engine, EngineOptions, Event};
+pub use metrics::{EngineMetrics, Timings, Usage};
+pub use output::FinishReason;
+pub use request::{MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Request, RequestId};
+pub use sampling::{MAX_LOGIT_BIAS, SamplingParams};

@@ -1,1 +1,66 @@
-//! (being written)
+//! The operations of the forward pass: one file per kernel, holding its numbers, its recorder's checks and its CPU
+//! twin. The WGSL of the same name is in `shaders/`.
+
+mod attention;
+pub mod cases;
+mod edit_logits;
+mod embed;
+mod gather_rows;
+mod matmul;
+mod matmul_tile;
+mod matvec;
+mod projection;
+mod rms_norm;
+mod rms_norm_add;
+mod rope_store;
+mod sample;
+
+pub use attention::{Attention, KvFormat};
+pub use edit_logits::{EDIT_WORDS, EditLogits, SAMPLING_WORDS};
+pub use embed::{Embed, TOKEN_WORDS};
+pub use gather_rows::GatherRows;
+pub use matmul::MatMul;
+pub use matmul_tile::MatMulTile;
+pub use matvec::MatVec;
+pub use projection::{Epilogue, Projection};
+pub use rms_norm::RmsNorm;
+pub use rms_norm_add::RmsNormAdd;
+pub use rope_store::RopeStore;
+pub use sample::{NOT_FINITE, Sample};
+
+use crate::quant::Format;
+
+/// The WGSL piece that decodes a format.
+fn format_source(format: Format) -> &'static str {
+    macro_rules! piece {
+        ($stem:literal) => {
+            include_str!(concat!("../../shaders/quant/", $stem, ".wgsl"))
+        };
+    }
+    match format {
+        Format::F32 => piece!("f32"),
+        Format::F16 => piece!("f16"),
+        Format::Bf16 => piece!("bf16"),
+        Format::Q4_0 => piece!("q4_0"),
+        Format::Q4_1 => piece!("q4_1"),
+        Format::Q5_0 => piece!("q5_0"),
+        Format::Q5_1 => piece!("q5_1"),
+        Format::Q8_0 => piece!("q8_0"),
+        Format::Q4K => piece!("q4_k"),
+        Format::Q5K => piece!("q5_k"),
+        Format::Q6K => piece!("q6_k"),
+    }
+}
+
+/// A size as the `u32` that shaders count in.
+///
+/// # Panics
+/// Beyond `u32`: no buffer that fits a binding is that large.
+fn word(size: usize) -> u32 {
+    u32::try_from(size).expect("sizes of a recording fit 32 bits")
+}
+
+/// A size as the value of an `override` constant.
+fn constant(size: usize) -> f64 {
+    f64::from(word(size))
+}

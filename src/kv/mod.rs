@@ -1,1 +1,26 @@
-//! (being written)
+//! Blocks of the paged KV cache: who holds which, and where a token's keys and values go.
+//!
+//! Integers only: nothing here can reach a device, text, a model, a file or a clock. A *block* is [`BLOCK_SIZE`]
+//! consecutive tokens' rows in all layers of one *layer group*; a *slot* is one token's row, `block x BLOCK_SIZE +
+//! offset`; a *block table* lists a sequence's blocks in order. Layers that see the whole context form one group,
+//! sliding-window layers another, each with a pool of its own.
+//!
+//! The invariant to remember: a block's reference count equals the number of tables that hold it, and zero means
+//! free ([`KvManager::check`] verifies it with the others). Absent: contents. A freed block is handed out again as
+//! late as possible, so whoever wants to find old contents again can.
+
+mod manager;
+mod pool;
+mod table;
+
+pub use manager::{GroupConfig, GroupStats, KvManager, TableId};
+pub use pool::{BlockId, BlockPool};
+pub use table::BlockTable;
+
+/// Tokens in a block.
+pub const BLOCK_SIZE: usize = 16;
+
+/// Blocks that `num_tokens` tokens from position 0 on occupy.
+pub const fn blocks_for(num_tokens: usize) -> usize {
+    num_tokens.div_ceil(BLOCK_SIZE)
+}

@@ -1,1 +1,193 @@
-//! (being written)
+//! Block formats of GGUF weights: how they are stored, and how a GPU buffer holds them.
+//!
+//! Each format is one file here and one WGSL piece of the same stem in `shaders/quant/`. A file has the format's two
+//! decoders, written independently so that each tests the other: `dequantize` reads GGUF bytes as the format is
+//! specified, `unpack_row` reads our packed layout exactly as the WGSL piece does.
+//!
+//! The packed layout holds a row in `ceil(GGUF bytes / 4)` words. Rows are independent. Weights are rearranged within
+//! their block so that any 32 consecutive weights of a row (a *chunk*) lie in words of their own, each read once: of
+//! eight quads of weights, word `w` of the 4-bit parts has quad `w` in its low nibbles and quad `w + 4` in its high ones.
+//! Where a GGUF block is no multiple of four bytes, its f16 scale moves to a section after all blocks of the row.
+//!
+//! Products in both decoders are exact in f32 (an f16 scale times small integers), so contraction into fused
+//! multiply-add cannot change a bit.
+
+mod bf16;
+mod f16;
+mod f32;
+mod layout;
+mod q4_0;
+mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
+mod q8_0;
+
+/// Weights per chunk, what the WGSL piece's `load_chunk` decodes at once.
+pub const CHUNK_ELEMENTS: usize = 32;
+
+/// A block format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float.
+    F16,
+    /// The upper half of a 32-bit float.
+    Bf16,
+    /// 4 bits and a scale per 32 weights.
+    Q4_0,
+    /// 4 bits, a scale and a minimum per 32 weights.
+    Q4_1,
+    /// 5 bits and a scale per 32 weights.
+    Q5_0,
+    /// 5 bits, a scale and a minimum per 32 weights.
+    Q5_1,
+    /// 8 bits and a scale per 32 weights.
+    Q8_0,
+    /// 4 bits; 6-bit scale and minimum per 32 weights; f16 factors of those per 256.
+    Q4K,
+    /// 5 bits; 6-bit scale and minimum per 32 weights; f16 factors of those per 256.
+    Q5K,
+    /// 6 bits; 8-bit scale per 16 weights; f16 factor of those per 256.
+    Q6K,
+}
+
+/// Everything that tells one format from another.
+struct Codec {
+    name: &'static str,
+    stem: &'static str,
+    ggml_type: u32,
+    block_elements: usize,
+    block_bytes: usize,
+    pack_row: fn(&[u8], &mut [u32]),
+    unpack_row: fn(&[u32], &mut [f32]),
+    dequantize: fn(&[u8], &mut [f32]),
+    wgsl: &'static str,
+}
+
+impl Format {
+    /// Every format, in the order of the enum.
+    pub const ALL: [Format; 11] = [
+        Format::F32,
+        Format::F16,
+        Format::Bf16,
+        Format::Q4_0,
+        Format::Q4_1,
+        Format::Q5_0,
+        Format::Q5_1,
+        Format::Q8_0,
+        Format::Q4K,
+        Format::Q5K,
+        Format::Q6K,
+    ];
+
+    /// The format with this type id in a GGUF file, if we know it.
+    pub fn from_ggml_type(id: u32) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.codec().ggml_type == id)
+    }
+
+    /// Name as in GGUF, such as `Q4_K`.
+    pub fn name(self) -> &'static str {
+        self.codec().name
+    }
+
+    /// Stem of its files, such as `q4_k`.
+    pub fn stem(self) -> &'static str {
+        self.codec().stem
+    }
+
+    /// The WGSL piece that defines `fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8>`, to be put after a kernel
+    /// that declares `weights: array<u32>`, `override K: u32` and `override ROW_WORDS: u32`.
+    pub fn wgsl(self) -> &'static str {
+        self.codec().wgsl
+    }
+
+    /// Weights in a GGUF block; a row has a whole number of blocks.
+    pub fn block_elements(self) -> usize {
+        self.codec().block_elements
+    }
+
+    /// Bytes of a GGUF block.
+    pub fn block_bytes(self) -> usize {
+        self.codec().block_bytes
+    }
+
+    /// Bytes of a row in a GGUF file. `num_elements` must be a multiple of [`Format::block_elements`].
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn row_bytes(self, num_elements: usize) -> usize {
+        let codec = self.codec();
+        assert_eq!(num_elements % codec.block_elements, 0, "{num_elements} weights are no whole {} blocks", codec.name);
+        num_elements / codec.block_elements * codec.block_bytes
+    }
+
+    /// Words of a row in our packed layout.
+    ///
+    /// # Panics
+    /// As [`Format::row_bytes`].
+    pub fn packed_row_words(self, num_elements: usize) -> usize {
+        self.row_bytes(num_elements).div_ceil(4)
+    }
+
+    /// Turns a row of a GGUF file into our packed layout. Every word of `packed` is written.
+    ///
+    /// # Panics
+    /// When `gguf` is not a whole number of blocks and of chunks, or `packed` is not of the matching length.
+    pub fn pack_row(self, gguf: &[u8], packed: &mut [u32]) {
+        let num_elements = self.elements_of(gguf);
+        assert_eq!(num_elements % CHUNK_ELEMENTS, 0, "a row of {num_elements} weights is no whole chunks");
+        assert_eq!(packed.len(), self.packed_row_words(num_elements), "words of a packed row");
+        (self.codec().pack_row)(gguf, packed);
+    }
+
+    /// Decodes a packed row: the twin of the WGSL piece.
+    ///
+    /// # Panics
+    /// When the lengths do not match or `out` is no whole number of chunks.
+    pub fn unpack_row(self, packed: &[u32], out: &mut [f32]) {
+        assert_eq!(out.len() % CHUNK_ELEMENTS, 0, "a row of {} weights is no whole chunks", out.len());
+        assert_eq!(packed.len(), self.packed_row_words(out.len()), "words of a packed row");
+        (self.codec().unpack_row)(packed, out);
+    }
+
+    /// Decodes GGUF bytes.
+    ///
+    /// # Panics
+    /// When `gguf` is not a whole number of blocks or `out` is not of the matching length.
+    pub fn dequantize(self, gguf: &[u8], out: &mut [f32]) {
+        assert_eq!(out.len(), self.elements_of(gguf), "weights in {} bytes of {}", gguf.len(), self.name());
+        (self.codec().dequantize)(gguf, out);
+    }
+
+    fn elements_of(self, gguf: &[u8]) -> usize {
+        let codec = self.codec();
+        assert_eq!(gguf.len() % codec.block_bytes, 0, "{} bytes are no whole {} blocks", gguf.len(), codec.name);
+        gguf.len() / codec.block_bytes * codec.block_elements
+    }
+
+    fn codec(self) -> &'static Codec {
+        match self {
+            Format::F32 => &f32::CODEC,
+            Format::F16 => &f16::CODEC,
+            Format::Bf16 => &bf16::CODEC,
+            Format::Q4_0 => &q4_0::CODEC,
+            Format::Q4_1 => &q4_1::CODEC,
+            Format::Q5_0 => &q5_0::CODEC,
+            Format::Q5_1 => &q5_1::CODEC,
+            Format::Q8_0 => &q8_0::CODEC,
+            Format::Q4K => &q4_k::CODEC,
+            Format::Q5K => &q5_k::CODEC,
+            Format::Q6K => &q6_k::CODEC,
+        }
+    }
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

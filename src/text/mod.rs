@@ -1,1 +1,20 @@
-//! (being written)
+//! Text to token ids and back: tokeniser, chat template, incremental detokeniser, stop strings.
+//!
+//! Knows nothing of models, requests or clocks. The invariant to remember: decoding the ids of a text gives the
+//! text, and a stream of pieces joined is the text decoded at once.
+
+mod byte_level;
+mod detokenizer;
+mod pre_tokenizer;
+mod sentencepiece;
+mod special;
+mod stop;
+mod template;
+mod template_functions;
+mod tokenizer;
+mod vocab;
+
+pub use detokenizer::Detokenizer;
+pub use stop::{StopStrings, Streamed};
+pub use template::{ChatTemplate, RenderOptions};
+pub use tokenizer::Tokenizer;

@@ -1,0 +1,166 @@
+/**
+ * The page's end of the worker: calls with one answer, requests with events. Every promise settles, whatever happens to
+ * the worker.
+ */
+
+import { cancelledError, PagewiseError } from './errors.js';
+import { Generation } from './generation.js';
+import type { Calls, CallMessage, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
+import type { LoadProgress } from './types.js';
+
+/** A worker that does not answer `unload` for this long is ended all the same. */
+export const UNLOAD_MS = 3000;
+
+interface PendingCall {
+  resolve: (value: never) => void;
+  reject: (error: PagewiseError) => void;
+}
+
+/** A worker that was started. */
+export class WorkerClient {
+  readonly #worker: Worker;
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #generations = new Map<number, Generation>();
+  #nextId = 1;
+  #closed: PagewiseError | undefined;
+  /** Called with the progress of loading. */
+  onProgress: ((progress: LoadProgress) => void) | undefined;
+
+  /** Starts a worker. */
+  constructor(createWorker: () => Worker) {
+    try {
+      this.#worker = createWorker();
+    } catch (cause) {
+      throw new PagewiseError('worker_crashed', `the worker could not be started: ${textOf(cause)}`, { cause });
+    }
+    this.#worker.onmessage = (event: MessageEvent<FromWorker>) => this.#receive(event.data);
+    this.#worker.onerror = (event) => {
+      // Without a message, the script itself could not be loaded.
+      const what = event.message ? event.message : 'its script could not be loaded; is worker.js served, and allowed by worker-src?';
+      this.close(new PagewiseError('worker_crashed', `the worker failed: ${what}`));
+    };
+    this.#worker.onmessageerror = () => {
+      this.close(new PagewiseError('worker_crashed', 'a message of the worker could not be read'));
+    };
+  }
+
+  /** Why the worker is gone; undefined while it is there. */
+  get closed(): PagewiseError | undefined {
+    return this.#closed;
+  }
+
+  /** Sends a call and waits for its answer. */
+  call<T extends CallType>(type: T, args: Calls[T]['args']): Promise<Calls[T]['result']> {
+    return this.#call(this.#nextId++, type, args);
+  }
+
+  /**
+   * Sends a request; resolves once it is queued. An abort of the signal cancels it at any time.
+   */
+  async generate(request: EngineRequest, signal: AbortSignal | undefined): Promise<Generation> {
+    if (signal?.aborted) throw cancelledError(signal);
+    const id = this.#nextId++;
+    const onAbort = (): void => {
+      const error = cancelledError(signal);
+      generation.fail(error, false);
+      this.#calls.get(id)?.reject(error);
+      this.#calls.delete(id);
+    };
+    const generation = new Generation((isComplete) => {
+      signal?.removeEventListener('abort', onAbort);
+      this.#generations.delete(id);
+      if (!isComplete) this.#post({ type: 'cancel', request: id });
+    });
+    signal?.addEventListener('abort', onAbort);
+    this.#generations.set(id, generation);
+    try {
+      await this.#call(id, 'submit', { request });
+    } catch (error) {
+      generation.fail(error as PagewiseError, true);
+      throw error;
+    }
+    return generation;
+  }
+
+  /** Ends the worker at once; everything that is pending, and every later call, fails with `error`. */
+  close(error: PagewiseError): void {
+    this.#refuse(error);
+    this.#worker.terminate();
+  }
+
+  /** As {@link close}, after the worker has freed what it holds or {@link UNLOAD_MS} have passed. */
+  async unload(error: PagewiseError): Promise<void> {
+    if (this.#closed !== undefined) return;
+    this.#refuse(error);
+    const freed = new Promise<void>((resolve) => {
+      const id = this.#nextId++;
+      this.#calls.set(id, { resolve: () => resolve(), reject: () => resolve() });
+      this.#worker.postMessage({ type: 'unload', id } satisfies ToWorker);
+      setTimeout(resolve, UNLOAD_MS);
+    });
+    await freed;
+    this.#worker.terminate();
+  }
+
+  /** Fails everything that is pending, and from now on every call. */
+  #refuse(error: PagewiseError): void {
+    this.#closed ??= error;
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const call of calls) call.reject(error);
+    for (const generation of [...this.#generations.values()]) generation.fail(error, true);
+  }
+
+  #call<T extends CallType>(id: number, type: T, args: Calls[T]['args']): Promise<Calls[T]['result']> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
+    return new Promise((resolve, reject) => {
+      this.#calls.set(id, { resolve, reject });
+      try {
+        this.#post({ type, id, ...args } as CallMessage);
+      } catch (cause) {
+        this.#calls.delete(id);
+        reject(new PagewiseError('bad_request', `${type}: the arguments cannot be sent: ${textOf(cause)}`, { cause }));
+      }
+    });
+  }
+
+  #post(message: ToWorker): void {
+    if (this.#closed === undefined) this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.type) {
+      case 'result':
+        this.#take(message.id)?.resolve(message.value as never);
+        break;
+      case 'error':
+        this.#take(message.id)?.reject(PagewiseError.fromRecord(message.error));
+        break;
+      case 'progress':
+        this.onProgress?.(message.progress);
+        break;
+      case 'events':
+        for (const event of message.events) this.#dispatch(event);
+        break;
+      case 'crashed':
+        this.close(new PagewiseError('worker_crashed', message.message));
+        break;
+    }
+  }
+
+  #take(id: number): PendingCall | undefined {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    return call;
+  }
+
+  #dispatch(event: RequestEvent): void {
+    const generation = this.#generations.get(event.request);
+    if (event.kind === 'failed') generation?.fail(PagewiseError.fromRecord(event.error), true);
+    else generation?.push(event);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,149 @@
+/**
+ * The engine: a model in a worker of its own.
+ */
+
+import { ChatCompletions } from './chat.js';
+import { WorkerClient } from './client.js';
+import { Completions } from './completions.js';
+import { cancelledError, PagewiseError } from './errors.js';
+import type { EngineOptions, SourceSpec } from './protocol.js';
+import { checkMessages } from './request.js';
+import { resolveSource } from './source.js';
+import type {
+  ChatMessage,
+  DetokenizeOptions,
+  EngineInfo,
+  LoadOptions,
+  MemoryPlan,
+  ModelDescription,
+  ModelSource,
+  PlanOptions,
+  SourceOptions,
+  TemplateOptions,
+  TokenizeOptions,
+} from './types.js';
+
+/** A loaded model. Make one with {@link Engine.load}. */
+export class Engine {
+  readonly #client: WorkerClient;
+  /** What was loaded, and on which GPU. */
+  readonly info: EngineInfo;
+  /** Chat requests, in OpenAI's shape. */
+  readonly chat: { readonly completions: ChatCompletions };
+  /** Requests to continue a text, in OpenAI's shape. */
+  readonly completions: Completions;
+
+  private constructor(client: WorkerClient, info: EngineInfo) {
+    this.#client = client;
+    this.info = info;
+    this.chat = { completions: new ChatCompletions(client, info) };
+    this.completions = new Completions(client, info);
+  }
+
+  /**
+   * Loads a model into GPU memory: reads the header, checks that the model is supported and fits, streams the weights
+   * tensor by tensor, compiles the kernels.
+   *
+   * Rejects with a {@link PagewiseError}: `no_webgpu`, `unsupported_model`, `corrupt_model`, `out_of_memory` (before any
+   * weight is read), `network`, `cancelled`, `bad_request`. Whatever had been loaded is freed.
+   */
+  static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+    const { onProgress } = options;
+    return withWorker(source, options, async (client, spec, engineOptions) => {
+      client.onProgress = onProgress;
+      const info = await client.call('load', { source: spec, options: engineOptions });
+      client.onProgress = undefined;
+      return new Engine(client, info);
+    });
+  }
+
+  /** Describes a file from its header alone; needs no GPU. */
+  static inspect(source: ModelSource, options: SourceOptions = {}): Promise<ModelDescription> {
+    return withWorker(source, options, async (client, spec) => {
+      const description = await client.call('inspect', { source: spec });
+      client.close(cancelledError());
+      return description;
+    });
+  }
+
+  /**
+   * Says from a file's header alone how much GPU memory it needs and what context fits.
+   *
+   * Rejects with `out_of_memory` when it cannot fit, `unsupported_model` when it cannot run.
+   */
+  static plan(source: ModelSource, options: PlanOptions = {}): Promise<MemoryPlan> {
+    return withWorker(source, options, async (client, spec, engineOptions) => {
+      const plan = await client.call('plan', { source: spec, options: engineOptions });
+      client.close(cancelledError());
+      return plan;
+    });
+  }
+
+  /** Turns text into token ids. */
+  tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
+    if (typeof text !== 'string') return Promise.reject(new PagewiseError('bad_request', 'tokenize: a string is needed'));
+    const { addSpecial = false, parseSpecial = false } = options;
+    return this.#client.call('tokenize', { text, addSpecial, parseSpecial });
+  }
+
+  /** Turns token ids into text. */
+  detokenize(ids: readonly number[], options: DetokenizeOptions = {}): Promise<string> {
+    const isValid = Array.isArray(ids) && ids.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
+    if (!isValid) return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
+    return this.#client.call('detokenize', { ids: [...ids], skipSpecial: options.skipSpecial ?? true });
+  }
+
+  /** Renders messages with the model's chat template: the text that a chat request would be answered to. */
+  async applyTemplate(messages: readonly ChatMessage[], options: TemplateOptions = {}): Promise<string> {
+    const addGenerationPrompt = options.addGenerationPrompt ?? true;
+    return this.#client.call('applyTemplate', { messages: checkMessages(messages), addGenerationPrompt });
+  }
+
+  /**
+   * Frees the GPU memory and ends the worker. Everything that is pending rejects with `cancelled`, and so does every
+   * later call. May be called more than once.
+   */
+  async unload(): Promise<void> {
+    await this.#client.unload(new PagewiseError('cancelled', 'the engine was unloaded'));
+  }
+}
+
+/** The package's own worker; the expression is the one that bundlers understand. */
+function defaultWorker(): Worker {
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'pagewise' });
+}
+
+/** Starts a worker for `use`; when that fails or the signal aborts, the worker is ended. */
+async function withWorker<T>(
+  source: ModelSource,
+  options: PlanOptions,
+  use: (client: WorkerClient, source: SourceSpec, options: EngineOptions) => Promise<T>,
+): Promise<T> {
+  const { signal } = options;
+  if (signal?.aborted) throw cancelledError(signal);
+  const engineOptions = checkPlanOptions(options);
+  const spec = await resolveSource(source, options);
+  if (signal?.aborted) throw cancelledError(signal);
+  const client = new WorkerClient(options.createWorker ?? defaultWorker);
+  const onAbort = (): void => client.close(cancelledError(signal));
+  signal?.addEventListener('abort', onAbort);
+  try {
+    return await use(client, spec, engineOptions);
+  } catch (error) {
+    client.close(error as PagewiseError);
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+function checkPlanOptions({ contextLength, kv = 'f16' }: PlanOptions): EngineOptions {
+  if (kv !== 'f16' && kv !== 'f32') {
+    throw new PagewiseError('bad_request', `kv: 'f16' or 'f32' is needed, ${String(kv)} given`);
+  }
+  if (contextLength === undefined) return { kv };
+  if (!Number.isSafeInteger(contextLength) || contextLength < 1) {
+    throw new PagewiseError('bad_request', `contextLength: a positive integer is needed, ${String(contextLength)} given`);
+  }
+  return { kv, contextLength };
+}

@@ -1,0 +1,60 @@
+/**
+ * What the browser says about its GPU before the module opens it, and the one thing the module cannot ask for itself.
+ */
+
+import { PagewiseError } from './errors.js';
+import type { AdapterProbe } from './protocol.js';
+
+/** Where WebGPU lives: the worker's global scope. */
+export interface GpuScope {
+  /** False on plain http, where browsers hide WebGPU. */
+  isSecureContext?: boolean;
+  /** Has `gpu` where there is WebGPU. */
+  navigator: { gpu?: Pick<GPU, 'requestAdapter'> };
+  /** The class of adapters. */
+  GPUAdapter?: { prototype: Pick<GPUAdapter, 'requestDevice' | 'features'> };
+}
+
+/**
+ * wgpu's web backend knows no `subgroups` feature and so can never request it. From here on, every device of an adapter
+ * that has it gets it.
+ */
+export function requestSubgroups(scope: GpuScope): void {
+  const prototype = scope.GPUAdapter?.prototype;
+  if (prototype === undefined) return;
+  const original = prototype.requestDevice;
+  prototype.requestDevice = function (this: GPUAdapter, descriptor: GPUDeviceDescriptor = {}): Promise<GPUDevice> {
+    const features = new Set(descriptor.requiredFeatures);
+    if (this.features.has('subgroups')) features.add('subgroups');
+    return original.call(this, { ...descriptor, requiredFeatures: [...features] });
+  };
+}
+
+/** Describes the adapter that the module will get, or throws `no_webgpu` saying what is missing. */
+export async function probeAdapter(scope: GpuScope): Promise<AdapterProbe> {
+  const { gpu } = scope.navigator;
+  if (gpu === undefined) {
+    const why =
+      scope.isSecureContext === false
+        ? 'this page is not served over https or from localhost, where browsers offer WebGPU'
+        : 'this browser has no WebGPU, or it is switched off';
+    throw new PagewiseError('no_webgpu', why);
+  }
+  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+  if (adapter === null) {
+    throw new PagewiseError('no_webgpu', 'the browser has WebGPU but no GPU adapter that it allows pages to use');
+  }
+  const { vendor, architecture, description, device } = adapter.info;
+  const words = `${vendor} ${architecture} ${device} ${description}`.toLowerCase();
+  const sizes = adapter.info as { subgroupMinSize?: number; subgroupMaxSize?: number; isFallbackAdapter?: boolean };
+  return {
+    vendor,
+    architecture,
+    description: description || device,
+    isSoftware: sizes.isFallbackAdapter === true || /swiftshader|llvmpipe|lavapipe|basic render/.test(words),
+    features: [...adapter.features].sort(),
+    subgroups: adapter.features.has('subgroups'),
+    subgroupMinSize: sizes.subgroupMinSize ?? 0,
+    subgroupMaxSize: sizes.subgroupMaxSize ?? 0,
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * Pagewise: a language model inside a web page, on the visitor's own GPU.
+ *
+ * ```ts
+ * import { Engine } from 'pagewise';
+ *
+ * const engine = await Engine.load('smollm2-135m-instruct');
+ * const stream = await engine.chat.completions.create({
+ *   messages: [{ role: 'user', content: 'Hello!' }],
+ *   stream: true,
+ * });
+ * for await (const chunk of stream) console.log(chunk.choices[0]?.delta.content ?? '');
+ * await engine.unload();
+ * ```
+ *
+ * @module
+ */
+
+export { ChatCompletions } from './chat.js';
+export { Completions } from './completions.js';
+export { Engine } from './engine.js';
+export { ERROR_CODES, type ErrorCode, type ErrorDetails, PagewiseError } from './errors.js';
+export { Stream } from './stream.js';
+export type * from './types.js';

@@ -1,0 +1,184 @@
+/**
+ * The worker's loop: messages queue in an inbox that is drained at the top of a step; nothing acts in between.
+ */
+
+import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
+import type { AdapterProbe, Calls, CallMessage, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
+import { ModelReader } from './reader.js';
+import { NETWORK, type NetworkEnvironment } from './retry.js';
+import type { WasmEngine, WasmModule } from './wasm.js';
+
+/** What the loop needs from outside. */
+export interface WorkerEnvironment {
+  /** Starts the WebAssembly module; called at the first message that needs it. */
+  loadModule(): Promise<WasmModule>;
+  /** Describes the GPU, or throws `no_webgpu`. */
+  probeAdapter(): Promise<AdapterProbe>;
+  /** Sends a message to the page. */
+  post(message: FromWorker): void;
+  /** Milliseconds on the clock that the module uses. */
+  now(): number;
+  /** The network; the real one by default. */
+  network?: NetworkEnvironment;
+}
+
+/** The loop. It holds at most one engine. */
+export class WorkerLoop {
+  readonly #environment: WorkerEnvironment;
+  readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
+  readonly #active = new Set<number>();
+  #module: Promise<WasmModule> | undefined;
+  #engine: WasmEngine | undefined;
+  #wake: () => void = () => undefined;
+  #hasCrashed = false;
+
+  /** Runs nothing yet: see {@link run}. */
+  constructor(environment: WorkerEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Queues a message. */
+  receive(message: ToWorker): void {
+    this.#inbox.push({ message, arrivedMs: this.#environment.now() });
+    this.#wake();
+  }
+
+  /** Says that the module is beyond use and stops the loop; only the first crash is told. */
+  crash(error: unknown): void {
+    if (this.#hasCrashed) return;
+    this.#hasCrashed = true;
+    const text = error instanceof Error ? error.message : String(error);
+    this.#environment.post({ type: 'crashed', message: `the engine crashed: ${text}` });
+  }
+
+  /** Serves until a crash. */
+  async run(): Promise<void> {
+    try {
+      while (!this.#hasCrashed) {
+        await this.#drain();
+        if (this.#engine?.hasWork()) {
+          await this.#step(this.#engine);
+          // A step may have needed no event from outside: let messages in before the next one.
+          await nextTask();
+        } else if (this.#inbox.length === 0) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } catch (error) {
+      this.crash(error);
+    }
+  }
+
+  async #step(engine: WasmEngine): Promise<void> {
+    try {
+      const events = await engine.step();
+      for (const event of events) if (event.kind !== 'text') this.#active.delete(event.request);
+      if (events.length > 0) this.#environment.post({ type: 'events', events });
+    } catch (error) {
+      const record = recordOf(error);
+      const events = [...this.#active].map((request) => ({ kind: 'failed' as const, request, error: record }));
+      for (const request of this.#active) engine.cancel(request);
+      this.#active.clear();
+      this.#environment.post({ type: 'events', events });
+    }
+  }
+
+  async #drain(): Promise<void> {
+    for (let entry = this.#inbox.shift(); entry !== undefined; entry = this.#inbox.shift()) {
+      const { message, arrivedMs } = entry;
+      if (message.type === 'cancel') {
+        if (this.#active.delete(message.request)) this.#engine?.cancel(message.request);
+        continue;
+      }
+      try {
+        const value = await this.#answer(message, arrivedMs);
+        this.#environment.post({ type: 'result', id: message.id, value });
+      } catch (error) {
+        this.#environment.post({ type: 'error', id: message.id, error: recordOf(error) });
+      }
+    }
+  }
+
+  async #answer(message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
+    switch (message.type) {
+      case 'load':
+        return this.#load(message);
+      case 'inspect':
+        return this.#withReader(message.source, (module, reader) => module.inspect(reader));
+      case 'plan':
+        return this.#withReader(message.source, (module, reader) => module.plan(reader, message.options));
+      case 'submit': {
+        const promptTokens = this.#loaded().submit(message.id, message.request, arrivedMs);
+        this.#active.add(message.id);
+        return { promptTokens };
+      }
+      case 'tokenize':
+        return [...this.#loaded().tokenize(message.text, message.addSpecial, message.parseSpecial)];
+      case 'detokenize':
+        return this.#loaded().detokenize(Uint32Array.from(message.ids), message.skipSpecial);
+      case 'applyTemplate':
+        return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
+      case 'unload':
+        this.#engine?.free();
+        this.#engine = undefined;
+        this.#active.clear();
+        return null;
+    }
+  }
+
+  async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
+    if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
+    const probe = await this.#environment.probeAdapter();
+    const engine = await this.#withReader(message.source, (module, reader) =>
+      module.loadEngine(reader, { ...message.options, adapter: probe }, (phase, loadedBytes, totalBytes) =>
+        this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } }),
+      ),
+    );
+    this.#engine = engine;
+    const { vendor, architecture, description, isSoftware, features } = probe;
+    const info = engine.info();
+    const { id } = message.source;
+    const adapter = { vendor, architecture, description, isSoftware, features };
+    return { ...info, id, name: info.name || id, adapter };
+  }
+
+  async #withReader<T>(source: SourceSpec, use: (module: WasmModule, reader: ModelReader) => Promise<T>): Promise<T> {
+    this.#module ??= this.#environment.loadModule();
+    const module = await this.#module;
+    const reader = new ModelReader(source, this.#environment.network ?? NETWORK);
+    try {
+      return await use(module, reader);
+    } catch (error) {
+      // The module knows the failure of a read as `network` and a text; the reader knows its URL, status and offset.
+      throw isErrorRecord(error) && error.code === 'network' ? (reader.failure ?? error) : error;
+    } finally {
+      reader.close();
+    }
+  }
+
+  #loaded(): WasmEngine {
+    if (this.#engine === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
+    return this.#engine;
+  }
+}
+
+/** An engine's error as a record; anything else is thrown on and ends the loop. */
+function recordOf(error: unknown): ErrorRecord {
+  if (error instanceof PagewiseError) return error.toRecord();
+  if (isErrorRecord(error)) return { code: error.code, message: error.message };
+  throw error;
+}
+
+/** Resolves in a later task, after the messages that wait now. `setTimeout` would wait 4 ms. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}

@@ -1,0 +1,24 @@
+// Q4_1: scale * q + minimum. Layout: src/quant/q4_1.rs. Chunk: 5 words (f16 scale and minimum; 4 words of nibbles).
+
+// The 32 weights [row, 32 * chunk .. 32 * chunk + 32] as 8 quads.
+fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
+    let at = row * ROW_WORDS + chunk * 5u;
+    let factors = unpack2x16float(weights[at]);
+    let s = factors.x;
+    let m = vec4<f32>(factors.y);
+    let a = weights[at + 1u];
+    let b = weights[at + 2u];
+    let c = weights[at + 3u];
+    let d = weights[at + 4u];
+    return array<vec4<f32>, 8>(
+        s * low_quad(a) + m, s * low_quad(b) + m, s * low_quad(c) + m, s * low_quad(d) + m,
+        s * high_quad(a) + m, s * high_quad(b) + m, s * high_quad(c) + m, s * high_quad(d) + m);
+}
+
+fn low_quad(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u));
+}
+
+fn high_quad(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(4u, 12u, 20u, 28u)) & vec4<u32>(15u));
+}

@@ -1,0 +1,29 @@
+// Q5_1: scale * q + minimum. Layout: src/quant/q5_1.rs. Chunk: 6 words (f16 scale and minimum; fifth bits; 4 words of
+// nibbles).
+
+// The 32 weights [row, 32 * chunk .. 32 * chunk + 32] as 8 quads.
+fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
+    let at = row * ROW_WORDS + chunk * 6u;
+    let factors = unpack2x16float(weights[at]);
+    let s = factors.x;
+    let m = vec4<f32>(factors.y);
+    let fifth = weights[at + 1u];
+    let a = weights[at + 2u];
+    let b = weights[at + 3u];
+    let c = weights[at + 4u];
+    let d = weights[at + 5u];
+    return array<vec4<f32>, 8>(
+        s * five_bit_quad(a, fifth << 4u) + m, s * five_bit_quad(b, fifth << 3u) + m,
+        s * five_bit_quad(c, fifth << 2u) + m, s * five_bit_quad(d, fifth << 1u) + m,
+        s * five_bit_quad(a >> 4u, fifth) + m, s * five_bit_quad(b >> 4u, fifth >> 1u) + m,
+        s * five_bit_quad(c >> 4u, fifth >> 2u) + m, s * five_bit_quad(d >> 4u, fifth >> 3u) + m);
+}
+
+// Four weights from the low nibbles of one word and bit 4 of the other's bytes.
+fn five_bit_quad(nibbles: u32, fifth: u32) -> vec4<f32> {
+    return byte_quad((nibbles & 0x0f0f0f0fu) | (fifth & 0x10101010u));
+}
+
+fn byte_quad(word: u32) -> vec4<f32> {
+    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u));
+}

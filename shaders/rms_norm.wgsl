@@ -1,0 +1,33 @@
+// y[t, :] = x[t, :] / sqrt(mean(x[t, :]^2) + EPSILON) * w   (Zhang and Sennrich 2019)
+//
+// LANES lanes share a row, GROUPS rows a workgroup. Grid: x = ceil(T / GROUPS).
+
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+
+override D: u32;
+override EPSILON: f32;
+override LANES: u32;
+override GROUPS: u32;
+
+@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>; // [T, D / 4]
+@group(0) @binding(1) var<storage, read> w: array<vec4<f32>>; // [D / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<vec4<f32>>; // [T, D / 4]
+@group(0) @binding(3) var<uniform> step: Step;
+
+@compute @workgroup_size(LANES, GROUPS)
+fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) workgroup: vec3<u32>) {
+    let t = workgroup.x * GROUPS + local.y;
+    // Lanes behind the last row read it again and store nothing: all lanes meet the same barriers.
+    let row = min(t, step.num_tokens - 1u) * (D / 4u);
+    var squares = vec4<f32>(0.0);
+    for (var i = local.x; i < D / 4u; i += LANES) {
+        squares += x[row + i] * x[row + i];
+    }
+    let sum = reduce_sum(squares.x + squares.y + squares.z + squares.w, local.x, local.y);
+    let scale = 1.0 / sqrt(sum / f32(D) + EPSILON);
+    if (t < step.num_tokens) {
+        for (var i = local.x; i < D / 4u; i += LANES) {
+            y[row + i] = x[row + i] * scale * w[i];
+        }
+    }
+}

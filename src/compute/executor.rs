@@ -1,0 +1,22 @@
+//! Who replays a recording.
+
+use super::recording::{BufferId, Recording, Step};
+use crate::Result;
+
+/// Owns the memory of a recording and replays it.
+pub trait Executor {
+    /// What it replays.
+    fn recording(&self) -> &Recording;
+    /// Writes words into a buffer, before anything that is run later.
+    fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]);
+    /// Replays the recording for a step of these sizes, then reads the first words of each buffer in `reads`.
+    ///
+    /// # Errors
+    /// `device_lost`, `out_of_memory`: nothing that was computed may be used then.
+    fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> impl Future<Output = Result<Vec<Vec<u32>>>>;
+    /// Waits until everything written has reached the device, so that staging memory does not pile up.
+    ///
+    /// # Errors
+    /// As [`Executor::run`].
+    fn flush(&mut self) -> impl Future<Output = Result<()>>;
+}

@@ -1,0 +1,272 @@
+//! Replays a recording on a GPU. Buffers, pipelines and bind groups are made at load; a step writes small buffers,
+//! submits once and maps one buffer.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::executor::Executor;
+use super::gpu::Gpu;
+use super::recording::{Access, BufferId, BufferInfo, Dispatch, Recording, RowClass, Step};
+use crate::{Error, Result};
+
+/// A dispatch, compiled.
+#[derive(Debug)]
+struct Compiled {
+    pipeline: wgpu::ComputePipeline,
+    bind_group: wgpu::BindGroup,
+    class: RowClass,
+}
+
+/// Owns a recording and the GPU memory of its buffers.
+#[derive(Debug)]
+pub struct GpuExecutor {
+    gpu: Gpu,
+    recording: Rc<Recording>,
+    buffers: Vec<wgpu::Buffer>,
+    compiled: Vec<Compiled>,
+    step: wgpu::Buffer,
+    readback: wgpu::Buffer,
+}
+
+impl GpuExecutor {
+    /// Allocates the recording's buffers, zeroed, and compiles its kernels.
+    ///
+    /// # Errors
+    /// `out_of_memory` at the first buffer that does not fit, `wrong_result` if a kernel does not compile here.
+    pub async fn new(gpu: Gpu, recording: Rc<Recording>) -> Result<Self> {
+        let mut buffers = Vec::with_capacity(recording.buffers().len());
+        for info in recording.buffers() {
+            buffers.push(allocate(&gpu, info).await?);
+        }
+        let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let step = create(&gpu, "step", size_of::<Step>() as u64, usage);
+        let readback = create_readback(&gpu, 256);
+        let compiled = Compiler::new(&gpu, &step).compile_all(&recording, &buffers).await?;
+        gpu.fault()?;
+        Ok(Self { gpu, recording, buffers, compiled, step, readback })
+    }
+
+    /// The device it runs on.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    fn encode(&self, step: &Step, reads: &[(BufferId, usize)]) -> wgpu::CommandBuffer {
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            for (compiled, dispatch) in self.compiled.iter().zip(self.recording.dispatches()) {
+                let [x, y, z] = dispatch.kernel.grid(step);
+                if compiled.class.runs(step) && x * y * z > 0 {
+                    pass.set_pipeline(&compiled.pipeline);
+                    pass.set_bind_group(0, &compiled.bind_group, &[]);
+                    pass.dispatch_workgroups(x, y, z);
+                }
+            }
+        }
+        let mut offset = 0;
+        for &(id, num_words) in reads {
+            let bytes = 4 * num_words as u64;
+            encoder.copy_buffer_to_buffer(&self.buffers[id.0], 0, &self.readback, offset, bytes);
+            offset += bytes;
+        }
+        encoder.finish()
+    }
+}
+
+impl Executor for GpuExecutor {
+    fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]) {
+        self.gpu.queue.write_buffer(&self.buffers[buffer.0], 4 * offset_words as u64, bytemuck::cast_slice(words));
+    }
+
+    async fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
+        self.gpu.fault()?;
+        let read_bytes = reads.iter().map(|&(_, num_words)| 4 * num_words as u64).sum::<u64>();
+        if read_bytes > self.readback.size() {
+            // Only the first step that asks for logits comes here.
+            self.readback = create_readback(&self.gpu, read_bytes);
+        }
+        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        self.gpu.queue.submit([self.encode(step, reads)]);
+        let words = map(&self.gpu, &self.readback, read_bytes).await?;
+        self.gpu.fault()?;
+        let mut rest = words.as_slice();
+        let split = reads.iter().map(|&(_, num_words)| {
+            let (head, tail) = rest.split_at(num_words);
+            rest = tail;
+            head.to_vec()
+        });
+        Ok(split.collect())
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        self.gpu.queue.submit([]);
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        self.gpu.queue.on_submitted_work_done(move || {
+            // The receiver only goes away when the wait itself was dropped.
+            let _ = sender.send(());
+        });
+        wait(&self.gpu)?;
+        // A lost device drops the callback: the fault below says so.
+        let _ = receiver.await;
+        self.gpu.fault()
+    }
+}
+
+/// Lets native callbacks run; in a browser the event loop does.
+fn wait(gpu: &Gpu) -> Result<()> {
+    let polled = gpu.device.poll(wgpu::PollType::wait_indefinitely());
+    polled.map(drop).map_err(|error| Error::DeviceLost(format!("waiting for the GPU failed: {error}")))
+}
+
+fn create(gpu: &Gpu, label: &str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+}
+
+fn create_readback(gpu: &Gpu, bytes: u64) -> wgpu::Buffer {
+    create(gpu, "readback", bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)
+}
+
+/// Creates one buffer inside error scopes: a buffer that does not fit is an error here, not gibberish later.
+async fn allocate(gpu: &Gpu, info: &BufferInfo) -> Result<wgpu::Buffer> {
+    let asked = 4 * info.size_words as u64;
+    let limits = gpu.limits();
+    let allowed = limits.buffer_bytes.min(limits.binding_bytes);
+    if asked > allowed {
+        return Err(Error::OutOfMemory { what: info.label.clone(), asked, allowed });
+    }
+    let memory = gpu.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+    let validation = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+    let buffer = create(gpu, &info.label, asked, usage);
+    let (validation, memory) = (validation.pop().await, memory.pop().await);
+    match validation.or(memory) {
+        None => Ok(buffer),
+        Some(_) => Err(Error::OutOfMemory { what: info.label.clone(), asked, allowed: 0 }),
+    }
+}
+
+async fn map(gpu: &Gpu, buffer: &wgpu::Buffer, bytes: u64) -> Result<Vec<u32>> {
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let (sender, receiver) = futures_channel::oneshot::channel();
+    buffer.map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
+        // As above.
+        let _ = sender.send(result);
+    });
+    wait(gpu)?;
+    let lost = |why: String| {
+        gpu.fault().err().unwrap_or_else(|| Error::DeviceLost(format!("reading from the GPU failed: {why}")))
+    };
+    match receiver.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(lost(error.to_string())),
+        Err(_) => return Err(lost("the request was dropped".into())),
+    }
+    let words = {
+        let view = buffer.get_mapped_range(0..bytes).map_err(|error| lost(error.to_string()))?;
+        bytemuck::pod_collect_to_vec(&view)
+    };
+    buffer.unmap();
+    Ok(words)
+}
+
+/// Compiles each distinct pipeline once.
+struct Compiler<'a> {
+    gpu: &'a Gpu,
+    step: &'a wgpu::Buffer,
+    modules: HashMap<String, wgpu::ShaderModule>,
+    layouts: HashMap<&'static [Access], wgpu::BindGroupLayout>,
+    pipelines: HashMap<(String, String), wgpu::ComputePipeline>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(gpu: &'a Gpu, step: &'a wgpu::Buffer) -> Self {
+        Self { gpu, step, modules: HashMap::new(), layouts: HashMap::new(), pipelines: HashMap::new() }
+    }
+
+    async fn compile_all(mut self, recording: &Recording, buffers: &[wgpu::Buffer]) -> Result<Vec<Compiled>> {
+        let mut compiled = Vec::with_capacity(recording.dispatches().len());
+        for dispatch in recording.dispatches() {
+            let pipeline = self.pipeline(dispatch).await?;
+            let bind_group = self.bind_group(dispatch, buffers);
+            compiled.push(Compiled { pipeline, bind_group, class: dispatch.class });
+        }
+        Ok(compiled)
+    }
+
+    async fn pipeline(&mut self, dispatch: &Dispatch) -> Result<wgpu::ComputePipeline> {
+        let shader = dispatch.kernel.shader();
+        let source = shader.compose(cfg!(target_arch = "wasm32"));
+        let constants = dispatch.kernel.constants();
+        let key = (source, format!("{constants:?}"));
+        if let Some(pipeline) = self.pipelines.get(&key) {
+            return Ok(pipeline.clone());
+        }
+        let device = &self.gpu.device;
+        let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let module = self.modules.entry(key.0.clone()).or_insert_with(|| {
+            let source = wgpu::ShaderSource::Wgsl(key.0.as_str().into());
+            device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(shader.stem), source })
+        });
+        let layout =
+            self.layouts.entry(dispatch.kernel.access()).or_insert_with_key(|access| bind_group_layout(device, access));
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(shader.stem),
+            bind_group_layouts: &[Some(layout)],
+            immediate_size: 0,
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(shader.stem),
+            layout: Some(&layout),
+            module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                constants: &constants,
+                zero_initialize_workgroup_memory: false,
+            },
+            cache: None,
+        });
+        if let Some(error) = scope.pop().await {
+            return Err(Error::WrongResult(format!(
+                "the kernel {} does not compile on {}: {error}",
+                shader.stem,
+                self.gpu.name()
+            )));
+        }
+        self.pipelines.insert(key, pipeline.clone());
+        Ok(pipeline)
+    }
+
+    fn bind_group(&self, dispatch: &Dispatch, buffers: &[wgpu::Buffer]) -> wgpu::BindGroup {
+        let bound = dispatch.buffers.iter().map(|id| &buffers[id.0]).chain([self.step]);
+        let entries: Vec<_> = (0..)
+            .zip(bound)
+            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .collect();
+        self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(dispatch.kernel.shader().stem),
+            layout: &self.layouts[dispatch.kernel.access()],
+            entries: &entries,
+        })
+    }
+}
+
+fn bind_group_layout(device: &wgpu::Device, access: &[Access]) -> wgpu::BindGroupLayout {
+    let storage = access.iter().map(|a| wgpu::BufferBindingType::Storage { read_only: *a == Access::Read });
+    let entries: Vec<_> = (0..)
+        .zip(storage.chain([wgpu::BufferBindingType::Uniform]))
+        .map(|(binding, ty)| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+            count: None,
+        })
+        .collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries })
+}

@@ -1,0 +1,48 @@
+//! A plan as the flat arrays that the model reads.
+
+use super::scheduler::{Part, Running};
+use crate::kv::KvManager;
+use crate::model::{Batch, MAX_GROUPS, TokenRow};
+
+/// Builds the arrays of a step.
+///
+/// # Panics
+/// If a table lacks a slot that the plan needs.
+pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Batch {
+    let num_groups = kv.num_groups();
+    assert!(num_groups <= MAX_GROUPS, "{num_groups} layer groups, at most {MAX_GROUPS}");
+    let mut batch = Batch { tables: vec![Vec::with_capacity(plan.len()); num_groups], ..Batch::default() };
+    for (sequence_index, part) in plan.iter().enumerate() {
+        let Running { sequence, table, .. } = &running[part.index];
+        for position in part.start..part.end {
+            let mut slots = [0; MAX_GROUPS];
+            for (group, slot) in slots.iter_mut().enumerate().take(num_groups) {
+                *slot = kv.table(*table, group).slot(position);
+            }
+            batch.tokens.push(TokenRow {
+                id: sequence.tokens()[position],
+                position: narrow(position),
+                sequence: narrow(sequence_index),
+                slots,
+            });
+        }
+        for (group, tables) in batch.tables.iter_mut().enumerate() {
+            tables.push(kv.table(*table, group).blocks().to_vec());
+        }
+        if part.samples {
+            let row = narrow(batch.rows.len());
+            batch.rows.push(narrow(batch.tokens.len() - 1));
+            batch.sampling.push(sequence.row());
+            batch.edits.extend(sequence.edits.of_row(row));
+        }
+    }
+    batch
+}
+
+/// A length or index as the GPU counts.
+///
+/// # Panics
+/// If it exceeds 32 bits, which the context length and the batch's limits rule out.
+pub(super) fn narrow(value: usize) -> u32 {
+    u32::try_from(value).expect("bounded by the context length")
+}

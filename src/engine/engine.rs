@@ -1,0 +1,242 @@
+//! The step loop.
+
+use std::rc::Rc;
+
+use super::batch::assemble;
+use super::metrics::{EngineMetrics, Timings, Usage};
+use super::output::{FinishReason, Output};
+use super::sampling::{LogitEdits, bad_value, derived_seed};
+use super::scheduler::{Part, Scheduler};
+use super::sequence::Sequence;
+use super::{Request, RequestId};
+use crate::kv::{BLOCK_SIZE, GroupConfig, KvManager};
+use crate::model::{BatchLimits, Forward};
+use crate::text::Tokenizer;
+use crate::{Error, Result};
+
+/// What can be chosen when an engine is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Sequences that run at once, at most (and no more than the model's batches take).
+    pub max_running: usize,
+    /// Requests that wait, at most.
+    pub max_waiting: usize,
+    /// Tokens of a step, at most (and no more than the model's batches take).
+    pub budget_tokens: usize,
+    /// Requests without a seed get one derived from this.
+    pub seed: u64,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { max_running: usize::MAX, max_waiting: 256, budget_tokens: usize::MAX, seed: 0 }
+    }
+}
+
+/// What a step brought.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A request's answer grew.
+    Text {
+        /// Whose answer.
+        request: RequestId,
+        /// What may be shown now: whole characters, and nothing that may begin a stop string. May be empty.
+        text: String,
+        /// The tokens sampled since the last event, one that ends the answer included.
+        ids: Vec<u32>,
+    },
+    /// An answer is complete; nothing follows.
+    Finished {
+        /// Whose answer.
+        request: RequestId,
+        /// Why it ended.
+        reason: FinishReason,
+        /// Its tokens.
+        usage: Usage,
+        /// Its times.
+        timings: Timings,
+    },
+    /// A request failed; nothing follows.
+    Failed {
+        /// Which one.
+        request: RequestId,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
+pub struct Engine<F: Forward> {
+    forward: F,
+    tokenizer: Rc<Tokenizer>,
+    kv: KvManager,
+    scheduler: Scheduler,
+    /// Of a step: the model's, narrowed by the options.
+    limits: BatchLimits,
+    options: EngineOptions,
+    next_id: u64,
+    /// The counters; what describes the present is filled in when asked.
+    metrics: EngineMetrics,
+}
+
+impl<F: Forward> Engine<F> {
+    /// An engine without requests. `groups` describes the pools that `forward` has allocated.
+    pub fn new(forward: F, tokenizer: Rc<Tokenizer>, groups: Vec<GroupConfig>, options: EngineOptions) -> Self {
+        let mut limits = forward.limits();
+        limits.max_tokens = limits.max_tokens.min(options.budget_tokens).max(1);
+        let max_running = options.max_running.min(limits.max_sequences).max(1);
+        Self {
+            forward,
+            tokenizer,
+            kv: KvManager::new(groups),
+            scheduler: Scheduler::new(max_running),
+            limits,
+            options,
+            next_id: 0,
+            metrics: EngineMetrics::default(),
+        }
+    }
+
+    /// Tokens that a prompt and its answer may have together.
+    pub fn context_length(&self) -> usize {
+        self.kv.longest_sequence().min(self.limits.max_blocks * BLOCK_SIZE)
+    }
+
+    /// The model.
+    pub fn forward(&self) -> &F {
+        &self.forward
+    }
+
+    /// The blocks and who holds them.
+    pub fn kv(&self) -> &KvManager {
+        &self.kv
+    }
+
+    /// The counters and the present state.
+    pub fn metrics(&self) -> EngineMetrics {
+        EngineMetrics {
+            num_waiting: self.scheduler.num_waiting(),
+            num_running: self.scheduler.running().len(),
+            num_preemptions: self.scheduler.num_preemptions,
+            kv: self.kv.stats(),
+            ..self.metrics.clone()
+        }
+    }
+
+    /// Takes a request; its answer comes from [`Engine::step`].
+    ///
+    /// # Errors
+    /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
+    pub fn submit(&mut self, request: Request, now_ms: f64) -> Result<RequestId> {
+        let vocab_size = self.tokenizer.vocab_size();
+        request.validate(vocab_size)?;
+        let num_waiting = self.scheduler.num_waiting();
+        if num_waiting >= self.options.max_waiting {
+            return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting });
+        }
+        let allowed = self.context_length();
+        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
+        if asked > allowed {
+            return Err(Error::ContextTooLong { asked, allowed });
+        }
+        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
+        let edits = LogitEdits::new(&request, vocab_size)?;
+        let (most, max_edits) = (edits.most(max_tokens, vocab_size), self.limits.max_edits);
+        if most > max_edits {
+            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
+            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
+        }
+        let id = RequestId(self.next_id);
+        let seed = derived_seed(self.options.seed, self.next_id);
+        let output = Output::new(&request, &self.tokenizer, max_tokens);
+        self.next_id += 1;
+        self.scheduler.add(Sequence::new(id, request, seed, edits, output, now_ms));
+        Ok(id)
+    }
+
+    /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        self.scheduler.remove(id, &mut self.kv).is_some()
+    }
+
+    /// Whether a step would do anything.
+    pub fn has_work(&self) -> bool {
+        self.scheduler.num_waiting() > 0 || !self.scheduler.running().is_empty()
+    }
+
+    /// Computes one step. `now` is the time in milliseconds. A step that is dropped before it ends did not happen.
+    ///
+    /// A failed step fails its requests, and no token of it is used; a lost device fails all requests.
+    pub async fn step(&mut self, now: impl Fn() -> f64) -> Vec<Event> {
+        let plan = self.scheduler.schedule(&mut self.kv, &self.limits);
+        debug_assert_eq!(self.kv.check(), Ok(()));
+        if plan.is_empty() {
+            assert!(!self.has_work(), "the oldest sequence always fits");
+            return Vec::new();
+        }
+        let start_ms = now();
+        for part in &plan {
+            self.scheduler.running_mut()[part.index].sequence.clock.start(start_ms);
+        }
+        let batch = assemble(&plan, self.scheduler.running(), &self.kv);
+        match self.forward.forward(&batch).await {
+            Ok(ids) if ids.len() == batch.rows.len() => {
+                self.metrics.num_steps += 1;
+                self.metrics.computed_tokens += batch.tokens.len() as u64;
+                self.commit(&plan, &ids, now())
+            }
+            Ok(ids) => {
+                let error = format!("{} ids for {} rows", ids.len(), batch.rows.len());
+                self.fail(self.ids(&plan), &Error::WrongResult(error))
+            }
+            Err(error @ Error::DeviceLost(_)) => self.fail(self.scheduler.ids(), &error),
+            Err(error) => self.fail(self.ids(&plan), &error),
+        }
+    }
+
+    fn ids(&self, plan: &[Part]) -> Vec<RequestId> {
+        plan.iter().map(|part| self.scheduler.running()[part.index].sequence.id).collect()
+    }
+
+    /// Takes note of what was computed and hands out the sampled `ids`, one per part that samples.
+    fn commit(&mut self, plan: &[Part], ids: &[u32], now_ms: f64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut finished = Vec::new();
+        let mut ids = ids.iter();
+        for part in plan {
+            let running = &mut self.scheduler.running_mut()[part.index];
+            running.num_computed = part.end;
+            self.kv.release_unreachable(running.table, part.end);
+            let Some(&id) = part.samples.then(|| ids.next()).flatten() else { continue };
+            let request = running.sequence.id;
+            if id as usize >= self.tokenizer.vocab_size() {
+                let error = format!("token id {id} sampled, below {} allowed", self.tokenizer.vocab_size());
+                finished.push(request);
+                events.push(Event::Failed { request, error: Error::WrongResult(error) });
+                continue;
+            }
+            self.metrics.generated_tokens += 1;
+            let (text, reason) = running.sequence.push(id, now_ms);
+            events.push(Event::Text { request, text, ids: vec![id] });
+            if let Some(reason) = reason {
+                let usage = running.sequence.usage();
+                let timings = running.sequence.clock.timings(usage.prompt_tokens);
+                finished.push(request);
+                events.push(Event::Finished { request, reason, usage, timings });
+            }
+        }
+        for id in finished {
+            self.cancel(id);
+        }
+        events
+    }
+
+    /// Ends requests with an error.
+    fn fail(&mut self, requests: Vec<RequestId>, error: &Error) -> Vec<Event> {
+        let fail = |request| {
+            self.cancel(request);
+            Event::Failed { request, error: error.clone() }
+        };
+        requests.into_iter().map(fail).collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! What a caller asks for.
+
+use super::sampling::{SamplingParams, bad_value};
+use crate::Result;
+
+/// The most stop strings of one request.
+pub const MAX_STOP_STRINGS: usize = 16;
+
+/// The longest stop string, in bytes of UTF-8: that much text may be held back.
+pub const MAX_STOP_STRING_BYTES: usize = 1024;
+
+/// Names a request of one engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// One answer to be generated.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    /// Token ids, at least one.
+    pub prompt: Vec<u32>,
+    /// The most tokens of the answer; `None` means until the context is full.
+    pub max_tokens: Option<usize>,
+    /// How tokens are drawn.
+    pub sampling: SamplingParams,
+    /// Added to logits before drawing: -100 to 100, or negative infinity to forbid the token.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// The answer ends before any of these.
+    pub stop: Vec<String>,
+    /// The answer ends at any of these, beside the model's own end-of-generation tokens.
+    pub stop_token_ids: Vec<u32>,
+    /// Go on after the model's own end-of-generation tokens (benchmarks, comparisons).
+    pub ignore_end_of_generation: bool,
+}
+
+impl Request {
+    /// Checks everything that needs no knowledge of the context.
+    ///
+    /// # Errors
+    /// `bad_request` naming the field, what was asked and what is allowed.
+    pub(super) fn validate(&self, vocab_size: usize) -> Result<()> {
+        self.sampling.validate()?;
+        if self.prompt.is_empty() {
+            return Err(bad_value("prompt", "0 tokens", "at least 1"));
+        }
+        if self.max_tokens == Some(0) {
+            return Err(bad_value("max_tokens", 0, "at least 1"));
+        }
+        for (name, ids) in [("prompt", &self.prompt), ("stop_token_ids", &self.stop_token_ids)] {
+            if let Some(&id) = ids.iter().find(|&&id| id as usize >= vocab_size) {
+                return Err(bad_value(name, format_args!("token id {id}"), format_args!("below {vocab_size}")));
+            }
+        }
+        if self.stop.len() > MAX_STOP_STRINGS {
+            let allowed = format_args!("at most {MAX_STOP_STRINGS}");
+            return Err(bad_value("stop", format_args!("{} strings", self.stop.len()), allowed));
+        }
+        let is_bad = |stop: &&String| !(1..=MAX_STOP_STRING_BYTES).contains(&stop.len());
+        if let Some(stop) = self.stop.iter().find(is_bad) {
+            let asked = format_args!("a string of {} bytes", stop.len()).to_string();
+            return Err(bad_value("stop", asked, format_args!("1 to {MAX_STOP_STRING_BYTES} bytes")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,299 @@
+//! A model that remembers which token was written to which slot, and reads it back through the block tables.
+//!
+//! The next token is a hash of what it reads, so a wrong table, slot, position or window changes the answer, and
+//! what can be told at once (a slot that holds another position or another sequence's token) panics.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use pagewise::engine::{
+    Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
+};
+use pagewise::gguf::{Array, Metadata, Value};
+use pagewise::kv::{BLOCK_SIZE, GroupConfig};
+use pagewise::model::{Batch, BatchLimits, Forward, LogitEdit, RowSampling};
+use pagewise::text::Tokenizer;
+use pagewise::{Error, Result};
+
+/// Ids 0 to 255 are bytes, 256 ends generation, 257 to 259 are " one", " two" and " three".
+pub const VOCAB_SIZE: usize = 260;
+pub const END: u32 = 256;
+
+/// What a sampled row knows: the sequence's tokens as read from the slots, and how to draw the next.
+pub struct Row<'a> {
+    pub tokens: &'a [u32],
+    pub sampling: RowSampling,
+    pub edits: &'a [LogitEdit],
+}
+
+/// Draws the next token from a hash of all it may depend on; a byte, never the end.
+pub fn hash(row: &Row) -> u32 {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |value: u64| state = (state ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    row.tokens.iter().for_each(|&token| mix(u64::from(token)));
+    if row.sampling.temperature > 0.0 {
+        mix(row.sampling.seed);
+        mix(u64::from(row.sampling.counter));
+    }
+    for edit in row.edits {
+        for value in [edit.token, edit.seen, edit.count, edit.bias.to_bits()] {
+            mix(u64::from(value));
+        }
+    }
+    // A small alphabet, so that tokens repeat.
+    97 + u32::try_from((state >> 32) % 20).unwrap()
+}
+
+type Draw = Box<dyn Fn(&Row) -> u32>;
+
+pub struct Fake {
+    limits: BatchLimits,
+    groups: Vec<GroupConfig>,
+    /// Per group and slot: the token and position written last.
+    slots: Vec<Vec<Option<(u32, u32)>>>,
+    draw: Draw,
+    /// Results of coming steps; when empty, steps succeed.
+    pub outcomes: Rc<RefCell<VecDeque<Result<()>>>>,
+    /// Every batch that was computed.
+    pub batches: Rc<RefCell<Vec<Batch>>>,
+}
+
+impl Fake {
+    fn write(&mut self, batch: &Batch) {
+        let mut written = std::collections::BTreeSet::new();
+        for (index, token) in batch.tokens.iter().enumerate() {
+            assert!((token.id as usize) < VOCAB_SIZE);
+            for (group, slots) in self.slots.iter_mut().enumerate() {
+                let slot = token.slots[group] as usize;
+                assert!(written.insert((group, slot)), "slot {slot} is written twice in a step");
+                let table = &batch.tables[group][token.sequence as usize];
+                let (block, offset) = (token.position as usize / BLOCK_SIZE, token.position as usize % BLOCK_SIZE);
+                assert_eq!(slot, table[block] as usize * BLOCK_SIZE + offset, "the table leads to the slot");
+                slots[slot] = Some((token.id, token.position));
+            }
+            let continues = index.checked_sub(1).map(|before| batch.tokens[before]).is_none_or(|before| {
+                let next = (before.sequence, before.position + 1);
+                next == (token.sequence, token.position) || before.sequence + 1 == token.sequence
+            });
+            assert!(continues, "tokens are grouped by sequence, positions ascending");
+        }
+    }
+
+    /// The tokens that a query sees, read through the block table.
+    fn read(&self, batch: &Batch, group: usize, sequence: usize, position: usize) -> Vec<u32> {
+        let window = self.groups[group].window.unwrap_or(usize::MAX);
+        let table = &batch.tables[group][sequence];
+        let read = |at: usize| {
+            let slot = table[at / BLOCK_SIZE] as usize * BLOCK_SIZE + at % BLOCK_SIZE;
+            let (token, written_for) = self.slots[group][slot].expect("the slot was written");
+            assert_eq!(written_for as usize, at, "the slot holds another position");
+            token
+        };
+        ((position + 1).saturating_sub(window)..=position).map(read).collect()
+    }
+
+    fn check_limits(&self, batch: &Batch) {
+        let BatchLimits { max_tokens, max_sequences, max_rows, max_edits, max_blocks } = self.limits;
+        assert!((1..=max_tokens).contains(&batch.tokens.len()));
+        assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits);
+        assert_eq!(batch.rows.len(), batch.sampling.len());
+        assert!(batch.rows.is_sorted_by(|a, b| a < b));
+        assert_eq!(batch.tables.len(), self.groups.len());
+        let mut keys: Vec<_> = batch.edits.iter().map(|edit| (edit.row, edit.token)).collect();
+        keys.dedup();
+        assert_eq!(keys.len(), batch.edits.len(), "one edit per row and token");
+        for (tables, group) in batch.tables.iter().zip(&self.groups) {
+            assert!(tables.len() <= max_sequences);
+            assert!(tables.iter().all(|table| table.len() <= max_blocks));
+            assert!(tables.iter().flatten().all(|&block| (block as usize) < group.num_blocks));
+        }
+    }
+}
+
+impl Forward for Fake {
+    fn limits(&self) -> BatchLimits {
+        self.limits
+    }
+
+    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+        self.check_limits(batch);
+        self.write(batch);
+        // Whoever drops a step does it here.
+        YieldOnce::default().await;
+        let mut ids = Vec::new();
+        for (index, token) in batch.tokens.iter().enumerate() {
+            let (sequence, position) = (token.sequence as usize, token.position as usize);
+            let tokens = self.read(batch, 0, sequence, position);
+            if self.groups.len() > 1 {
+                let seen = self.read(batch, 1, sequence, position);
+                assert!(tokens.ends_with(&seen), "the groups hold different tokens");
+            }
+            if let Some(row) = batch.rows.iter().position(|&row| row as usize == index) {
+                let edits: Vec<_> = batch.edits.iter().filter(|edit| edit.row as usize == row).copied().collect();
+                ids.push((self.draw)(&Row { tokens: &tokens, sampling: batch.sampling[row], edits: &edits }));
+            }
+        }
+        self.batches.borrow_mut().push(batch.clone());
+        self.outcomes.borrow_mut().pop_front().unwrap_or(Ok(())).map(|()| ids)
+    }
+}
+
+/// A future that is pending once.
+#[derive(Default)]
+struct YieldOnce(bool);
+
+impl Future for YieldOnce {
+    type Output = ();
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        context.waker().wake_by_ref();
+        if std::mem::replace(&mut self.0, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    }
+}
+
+/// An engine over the fake, with handles into it.
+pub struct Setup {
+    pub limits: BatchLimits,
+    pub groups: Vec<GroupConfig>,
+    pub options: EngineOptions,
+    pub draw: Draw,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            limits: BatchLimits { max_tokens: 64, max_sequences: 8, max_rows: 8, max_edits: 1000, max_blocks: 16 },
+            groups: vec![GroupConfig { num_blocks: 64, window: None }],
+            options: EngineOptions::default(),
+            draw: Box::new(hash),
+        }
+    }
+}
+
+impl Setup {
+    /// A model that answers `answer` and then the end, whatever the prompt of `num_prompt` tokens.
+    pub fn script(num_prompt: usize, answer: Vec<u32>) -> Self {
+        let draw = move |row: &Row| answer.get(row.tokens.len() - num_prompt).copied().unwrap_or(END);
+        Self { draw: Box::new(draw), ..Self::default() }
+    }
+
+    pub fn build(self) -> Runner {
+        let (outcomes, batches) = (Rc::default(), Rc::default());
+        let slots = self.groups.iter().map(|group| vec![None; group.num_blocks * BLOCK_SIZE]).collect();
+        let fake = Fake {
+            limits: self.limits,
+            groups: self.groups.clone(),
+            slots,
+            draw: self.draw,
+            outcomes: Rc::clone(&outcomes),
+            batches: Rc::clone(&batches),
+        };
+        let engine = Engine::new(fake, tokenizer(), self.groups, self.options);
+        Runner { engine, outcomes, batches, clock_ms: Cell::new(0.0), answers: BTreeMap::new() }
+    }
+}
+
+/// A vocabulary of the 256 bytes, the end and a few words.
+pub fn tokenizer() -> Rc<Tokenizer> {
+    let words = [("</s>", 3), ("▁one", 1), ("▁two", 1), ("▁three", 1)];
+    let bytes = (0..256).map(|byte| (format!("<0x{byte:02X}>"), 6));
+    let (tokens, types): (Vec<_>, Vec<_>) = bytes.chain(words.map(|(text, kind)| (text.to_owned(), kind))).unzip();
+    let metadata = Metadata::new([
+        ("tokenizer.ggml.model".to_owned(), Value::String("llama".to_owned())),
+        ("tokenizer.ggml.scores".to_owned(), Value::Array(Array::F32(vec![0.0; tokens.len()]))),
+        ("tokenizer.ggml.tokens".to_owned(), Value::Array(Array::Strings(tokens.into_iter().collect()))),
+        ("tokenizer.ggml.token_type".to_owned(), Value::Array(Array::I32(types))),
+        ("tokenizer.ggml.eos_token_id".to_owned(), Value::U32(END)),
+        ("tokenizer.ggml.add_bos_token".to_owned(), Value::Bool(false)),
+    ]);
+    Rc::new(Tokenizer::from_metadata(&metadata.unwrap()).unwrap())
+}
+
+/// All that came back for a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub ids: Vec<u32>,
+    pub text: String,
+    pub end: Option<(FinishReason, Usage, Timings)>,
+    pub error: Option<Error>,
+}
+
+impl Answer {
+    pub fn reason(&self) -> Option<FinishReason> {
+        self.end.map(|(reason, ..)| reason)
+    }
+}
+
+pub struct Runner {
+    pub engine: Engine<Fake>,
+    pub outcomes: Rc<RefCell<VecDeque<Result<()>>>>,
+    pub batches: Rc<RefCell<Vec<Batch>>>,
+    /// Advances by 10 ms each time the engine asks.
+    pub clock_ms: Cell<f64>,
+    pub answers: BTreeMap<RequestId, Answer>,
+}
+
+impl Runner {
+    pub fn submit(&mut self, request: &Request) -> RequestId {
+        let id = self.engine.submit(request.clone(), self.clock_ms.get()).unwrap();
+        self.answers.insert(id, Answer::default());
+        id
+    }
+
+    pub fn step(&mut self) -> Vec<Event> {
+        let now = || {
+            self.clock_ms.set(self.clock_ms.get() + 10.0);
+            self.clock_ms.get()
+        };
+        let events = pollster::block_on(self.engine.step(now));
+        self.engine.kv().check().unwrap();
+        for event in &events {
+            self.collect(event);
+        }
+        events
+    }
+
+    fn collect(&mut self, event: &Event) {
+        let (Event::Text { request, .. } | Event::Finished { request, .. } | Event::Failed { request, .. }) = event;
+        let answer = self.answers.get_mut(request).unwrap();
+        assert!(answer.end.is_none() && answer.error.is_none(), "nothing follows the end");
+        match event.clone() {
+            Event::Text { text, ids, .. } => {
+                answer.text.push_str(&text);
+                answer.ids.extend(ids);
+            }
+            Event::Finished { reason, usage, timings, .. } => answer.end = Some((reason, usage, timings)),
+            Event::Failed { error, .. } => answer.error = Some(error),
+        }
+    }
+
+    /// Steps until there is nothing to do; then nothing may be held.
+    pub fn finish(&mut self) {
+        for _ in 0..10_000 {
+            if !self.engine.has_work() {
+                assert!(self.engine.kv().stats().iter().all(|stats| stats.used == 0), "blocks leak");
+                return;
+            }
+            self.step();
+        }
+        panic!("no end after 10,000 steps: {:?}", self.engine.metrics());
+    }
+
+    pub fn answer(&mut self, request: &Request) -> Answer {
+        let id = self.submit(request);
+        self.finish();
+        self.answers[&id].clone()
+    }
+}
+
+/// A request with a prompt that differs by `salt`.
+pub fn request(num_prompt: usize, max_tokens: usize, salt: u32) -> Request {
+    let prompt = (0..).map(|index: u32| 97 + (index * 7 + salt * 31) % 26).take(num_prompt).collect();
+    let sampling = SamplingParams { seed: Some(u64::from(salt)), ..SamplingParams::default() };
+    Request { prompt, max_tokens: Some(max_tokens), sampling, ..Request::default() }
+}
+
+pub fn bytes(text: &str) -> Vec<u32> {
+    text.bytes().map(u32::from).collect()
+}

@@ -1,0 +1,9 @@
+//! The engine over a model that is a hash function: everything but the arithmetic.
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
+
+mod answers;
+mod failures;
+mod fake;
+mod limits;
+mod sampling;
+mod schedules;

@@ -1,0 +1,143 @@
+//! Block formats: GGUF bytes against reference values, the packed layout against those, the WGSL pieces through naga.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use pagewise::quant::{CHUNK_ELEMENTS, Format};
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+fn data(format: Format, extension: &str) -> Vec<u8> {
+    let name = format!("{}.{extension}", format.name());
+    std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/quants").join(name)).unwrap()
+}
+
+/// GGUF bytes and the weights that they stand for. F32 has no reference file: the file of F16 gives both.
+fn golden(format: Format) -> (Vec<u8>, Vec<u32>) {
+    let source = if format == Format::F32 { Format::F16 } else { format };
+    let values = data(source, "f32");
+    let bits = values.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    (if format == Format::F32 { values } else { data(format, "blocks") }, bits)
+}
+
+/// Bit patterns; all NaNs are one.
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }).collect()
+}
+
+fn packed(format: Format, gguf: &[u8], num_elements: usize) -> Vec<u32> {
+    let mut packed = vec![0xdead_beef; format.packed_row_words(num_elements)];
+    format.pack_row(gguf, &mut packed);
+    packed
+}
+
+#[test]
+fn dequantize_equals_the_reference() {
+    for format in Format::ALL {
+        let (gguf, expected) = golden(format);
+        let mut out = vec![f32::NAN; expected.len()];
+        format.dequantize(&gguf, &mut out);
+        assert_eq!(bits(&out), expected, "{format}");
+    }
+}
+
+#[test]
+fn packed_rows_hold_the_reference_values() {
+    for format in Format::ALL {
+        let (gguf, expected) = golden(format);
+        // The whole file as one row, and as rows of one, two and three of the smallest possible lengths: an odd number of
+        // scales leaves half a word.
+        let unit = CHUNK_ELEMENTS.max(format.block_elements());
+        for row in [expected.len(), unit, 2 * unit, 3 * unit] {
+            for (gguf, expected) in gguf.chunks_exact(format.row_bytes(row)).zip(expected.chunks_exact(row)) {
+                let mut out = vec![f32::NAN; row];
+                format.unpack_row(&packed(format, gguf, row), &mut out);
+                assert_eq!(bits(&out), expected, "{format}, rows of {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn packing_wastes_no_word() {
+    for format in Format::ALL {
+        for row in [256, 512, 768, 2304] {
+            assert_eq!(format.packed_row_words(row), format.row_bytes(row).div_ceil(4), "{format} {row}");
+        }
+    }
+}
+
+#[test]
+fn names_and_type_ids_are_those_of_gguf() {
+    let expected = [
+        (0, "F32", 1, 4),
+        (1, "F16", 1, 2),
+        (30, "BF16", 1, 2),
+        (2, "Q4_0", 32, 18),
+        (3, "Q4_1", 32, 20),
+        (6, "Q5_0", 32, 22),
+        (7, "Q5_1", 32, 24),
+        (8, "Q8_0", 32, 34),
+        (12, "Q4_K", 256, 144),
+        (13, "Q5_K", 256, 176),
+        (14, "Q6_K", 256, 210),
+    ];
+    for (format, (id, name, elements, bytes)) in Format::ALL.into_iter().zip(expected) {
+        assert_eq!(Format::from_ggml_type(id), Some(format));
+        assert_eq!((format.name(), format.stem()), (name, name.to_lowercase().as_str()));
+        assert_eq!((format.block_elements(), format.block_bytes()), (elements, bytes));
+    }
+    let known = (0..1000).filter(|&id| Format::from_ggml_type(id).is_some()).count();
+    assert_eq!(known, Format::ALL.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any bytes at all: the packed layout decodes to what the GGUF bytes decode to, bit by bit.
+    #[test]
+    fn unpacked_equals_dequantized(which in 0..Format::ALL.len(), units in 1_usize..5, seed in any::<u64>()) {
+        let format = Format::ALL[which];
+        let row = units * CHUNK_ELEMENTS.max(format.block_elements());
+        let mut state = seed | 1;
+        let gguf: Vec<u8> = (0..format.row_bytes(row)).map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()[3]
+        }).collect();
+        let mut expected = vec![0.0; row];
+        format.dequantize(&gguf, &mut expected);
+        let mut out = vec![1.0; row];
+        format.unpack_row(&packed(format, &gguf, row), &mut out);
+        prop_assert_eq!(bits(&out), bits(&expected), "{}", format);
+    }
+}
+
+/// A kernel around the piece, as its real users are.
+const KERNEL: &str = "
+override K: u32 = 256u;
+override ROW_WORDS: u32 = 256u;
+@group(0) @binding(0) var<storage, read> weights: array<u32>;
+@group(0) @binding(1) var<storage, read_write> decoded: array<vec4<f32>>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let chunks = K / 32u;
+    let quads = load_chunk(id.x / chunks, id.x % chunks);
+    for (var q = 0u; q < 8u; q++) {
+        decoded[id.x * 8u + q] = quads[q];
+    }
+}
+";
+
+#[test]
+fn every_wgsl_piece_is_valid() {
+    for format in Format::ALL {
+        let source = format!("{KERNEL}{}", format.wgsl());
+        let module = naga::front::wgsl::parse_str(&source)
+            .unwrap_or_else(|error| panic!("{format}: {}", error.emit_to_string(&source)));
+        // `unpack2x16float`, which every WebGPU device has.
+        let capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
+            .validate(&module)
+            .unwrap_or_else(|error| panic!("{format}: {error:?}"));
+    }
+}
