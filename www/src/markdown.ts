@@ -18,7 +18,13 @@ export interface Block {
   readonly text: string;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
@@ -77,8 +83,32 @@ const marked = new Marked({
 
 const PURIFY = {
   ALLOWED_TAGS: [
-    'a', 'blockquote', 'br', 'button', 'code', 'del', 'div', 'em', 'h3', 'h4', 'h5', 'h6', 'hr', 'li', 'ol',
-    'p', 'pre', 'span', 'strong', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'ul',
+    'a',
+    'blockquote',
+    'br',
+    'button',
+    'code',
+    'del',
+    'div',
+    'em',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'hr',
+    'li',
+    'ol',
+    'p',
+    'pre',
+    'span',
+    'strong',
+    'table',
+    'tbody',
+    'td',
+    'th',
+    'thead',
+    'tr',
+    'ul',
   ],
   ALLOWED_ATTR: ['class', 'data-copy', 'href', 'rel', 'start', 'tabindex', 'target', 'type'],
 };
@@ -87,10 +117,10 @@ const PURIFY = {
 function plainText(token: Token): string {
   if (token.type === 'code') return 'Code block.';
   const children: Token[] = 'tokens' in token && token.tokens ? token.tokens : [];
-  if (token.type === 'list') return (token['items'] as Token[]).map(plainText).join(' ');
+  if (token.type === 'list') return (token.items as Token[]).map(plainText).join(' ');
   if (children.length > 0) return children.map(plainText).join('');
   if (token.type === 'space') return ' ';
-  return 'text' in token ? String(token['text']) : '';
+  return 'text' in token ? String(token.text) : '';
 }
 
 /** Splits `markdown` into rendered blocks, taking those that did not change from `previous`. */

@@ -5,7 +5,11 @@ const BASE = 'https://page.example/chat/';
 
 describe('parseChoice', () => {
   it('takes an id', () => {
-    expect(parseChoice(' smollm2-135m-instruct ', BASE)).toEqual({ kind: 'known', id: 'smollm2-135m-instruct', name: 'smollm2-135m-instruct' });
+    expect(parseChoice(' smollm2-135m-instruct ', BASE)).toEqual({
+      kind: 'known',
+      id: 'smollm2-135m-instruct',
+      name: 'smollm2-135m-instruct',
+    });
   });
 
   it.each([
@@ -17,9 +21,12 @@ describe('parseChoice', () => {
     expect(parseChoice(text, BASE)).toEqual({ kind: 'url', url });
   });
 
-  it.each(['', '  ', 'two words', 'javascript:alert(1)', 'file:///etc/passwd', 'data:x,y', 'https://'])('refuses "%s"', (text) => {
-    expect(parseChoice(text, BASE)).toBeNull();
-  });
+  it.each(['', '  ', 'two words', 'javascript:alert(1)', 'file:///etc/passwd', 'data:x,y', 'https://'])(
+    'refuses "%s"',
+    (text) => {
+      expect(parseChoice(text, BASE)).toBeNull();
+    },
+  );
 });
 
 describe('files', () => {
@@ -30,7 +37,10 @@ describe('files', () => {
     expect(one && toSource(one)).toBeInstanceOf(File);
     const two = choiceFromFiles([file('m-00002-of-00002.gguf'), file('m-00001-of-00002.gguf')]);
     const source = two ? toSource(two) : '';
-    expect(Array.isArray(source) && source.map((part: File) => part.name)).toEqual(['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']);
+    expect(Array.isArray(source) && source.map((part: File) => part.name)).toEqual([
+      'm-00001-of-00002.gguf',
+      'm-00002-of-00002.gguf',
+    ]);
     expect(two && choiceName(two)).toBe('m-00001-of-00002.gguf');
   });
 
@@ -40,16 +50,13 @@ describe('files', () => {
 });
 
 describe('parseRegistry', () => {
-  it('puts the default first and takes either spelling', () => {
+  it('keeps the order, whose first is the default, and does without missing facts', () => {
     const models = parseRegistry({
-      models: [
-        { id: 'b', name: 'B', bytes: 2, quantisation: 'Q8_0', licence: 'MIT' },
-        { id: 'a', default: true, size_bytes: 1, quantization: 'Q4_1', license: 'Apache-2.0' },
-      ],
+      models: [{ id: 'b', name: 'B', bytes: 2, quantisation: 'Q8_0', licence: 'MIT', sources: [] }, { id: 'a' }],
     });
     expect(models).toEqual([
-      { id: 'a', name: 'a', bytes: 1, quantisation: 'Q4_1', licence: 'Apache-2.0' },
       { id: 'b', name: 'B', bytes: 2, quantisation: 'Q8_0', licence: 'MIT' },
+      { id: 'a', name: 'a', bytes: null, quantisation: '', licence: '' },
     ]);
   });
 

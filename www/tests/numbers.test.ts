@@ -3,11 +3,26 @@ import { formatBytes, formatMs, formatRate, formatSeconds } from '../src/format'
 import { PaceMeter } from '../src/state/progress';
 
 describe('format', () => {
-  it.each([[0, '0 B'], [999, '999 B'], [1000, '1.0 kB'], [98_362_432, '98.4 MB'], [253_113_024, '253 MB'], [999_999_999, '1.0 GB'], [7.7e9, '7.7 GB']])('%d bytes is %s', (bytes, text) => {
+  it.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1000, '1.0 kB'],
+    [98_362_432, '98.4 MB'],
+    [253_113_024, '253 MB'],
+    [999_999_999, '1.0 GB'],
+    [7.7e9, '7.7 GB'],
+  ])('%d bytes is %s', (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
   });
 
-  it.each([[0.2, '0 s'], [59.4, '59 s'], [60, '1 min'], [75, '1 min 15 s'], [3720, '1 h 2 min'], [Infinity, '']])('%d seconds is "%s"', (seconds, text) => {
+  it.each([
+    [0.2, '0 s'],
+    [59.4, '59 s'],
+    [60, '1 min'],
+    [75, '1 min 15 s'],
+    [3720, '1 h 2 min'],
+    [Infinity, ''],
+  ])('%d seconds is "%s"', (seconds, text) => {
     expect(formatSeconds(seconds)).toBe(text);
   });
 

@@ -9,7 +9,11 @@ const DEFAULTS = { ...fakeOptions };
 
 beforeEach(() => {
   Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: () => Promise.resolve({}) }, configurable: true });
-  const registry = { models: [{ id: MODEL, name: 'SmolLM2 135M Instruct', bytes: 98_362_432, quantisation: 'Q4_1', licence: 'Apache-2.0' }] };
+  const registry = {
+    models: [
+      { id: MODEL, name: 'SmolLM2 135M Instruct', bytes: 98_362_432, quantisation: 'Q4_1', licence: 'Apache-2.0' },
+    ],
+  };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(registry))));
 });
 
@@ -29,7 +33,8 @@ function open(search = ''): App {
 const message = (): HTMLTextAreaElement => screen.getByRole('textbox', { name: 'Message' });
 const log = (): HTMLElement => screen.getByRole('log', { name: 'Conversation' });
 const type = (text: string): void => void fireEvent.input(message(), { target: { value: text } });
-const press = (key: string, init: KeyboardEventInit = {}): boolean => fireEvent.keyDown(message(), { key, bubbles: true, ...init });
+const press = (key: string, init: KeyboardEventInit = {}): boolean =>
+  fireEvent.keyDown(message(), { key, bubbles: true, ...init });
 
 async function ask(text: string): Promise<void> {
   type(text);
@@ -62,7 +67,7 @@ describe('asking', () => {
 
   it('loads the model of the address at once, with the settings of the address', async () => {
     open(`?model=${MODEL}&temperature=0&max_tokens=32&context_length=512&kv=f32`);
-    await screen.findByRole('group', { name: 'Model status' });
+    await screen.findByRole('region', { name: 'Model status' });
     expect(fakeLoads[0]?.options).toMatchObject({ contextLength: 512, kv: 'f32' });
     await ask('Hi');
     await answered();
@@ -86,7 +91,7 @@ describe('asking', () => {
   it('is done by Enter, but not by Shift+Enter or while composing', async () => {
     open(`?model=${MODEL}`);
     type('Hi');
-    await screen.findByRole('group', { name: 'Model status' });
+    await screen.findByRole('region', { name: 'Model status' });
     press('Enter', { shiftKey: true });
     press('Enter', { isComposing: true });
     expect(fakeRequests).toHaveLength(0);

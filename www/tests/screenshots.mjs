@@ -3,8 +3,9 @@
  * Usage: node tests/screenshots.mjs [folder]   (default: ../docs/screenshots; CHROME names the browser)
  * Fails on an accessibility violation, a page error, or anything that the content security policy refused.
  */
-import { createServer } from 'node:http';
+
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { extname, join, normalize } from 'node:path';
@@ -19,7 +20,14 @@ const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-cor
 
 const REGISTRY = {
   models: [
-    { id: 'smollm2-135m-instruct', name: 'SmolLM2 135M Instruct', default: true, bytes: 98362432, quantisation: 'Q4_1', licence: 'Apache-2.0' },
+    {
+      id: 'smollm2-135m-instruct',
+      name: 'SmolLM2 135M Instruct',
+      default: true,
+      bytes: 98362432,
+      quantisation: 'Q4_1',
+      licence: 'Apache-2.0',
+    },
     { id: 'gemma-3-270m', name: 'Gemma 3 270M', bytes: 253113024, quantisation: 'Q4_K_M', licence: 'Gemma' },
   ],
 };
@@ -46,30 +54,79 @@ def bow_angle(n: float) -> float:
 
 > You always see it with the sun behind you.`;
 
-const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 } };
+const SIZES = {
+  desktop: { width: 1280, height: 800 },
+  phone: { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
+};
 const SCHEMES = ['light', 'dark'];
 const MODEL = 'smollm2-135m-instruct';
 
 /** Every state: its address, the fake's options, and what is done before the picture. */
 const STATES = {
   empty: {},
-  loading: { query: `?model=${MODEL}`, fake: { holdLoadAt: 0.42, delayMs: 60 }, act: (page) => page.waitForFunction(() => /left/.test(document.body.textContent)) },
+  loading: {
+    query: `?model=${MODEL}`,
+    fake: { holdLoadAt: 0.42, delayMs: 60 },
+    act: (page) => page.waitForFunction(() => /left/.test(document.body.textContent)),
+  },
   ready: { query: `?model=${MODEL}`, act: waitReady },
-  chat: { query: `?model=${MODEL}`, act: async (page) => { await waitReady(page); await ask(page, 'How does a rainbow form?'); await waitDone(page); } },
-  streaming: { query: `?model=${MODEL}`, fake: { holdAnswerAt: 40 }, act: async (page) => { await waitReady(page); await ask(page, 'How does a rainbow form?'); await page.waitForFunction(() => /different/.test(document.body.textContent)); } },
-  settings: { query: `?model=${MODEL}`, act: async (page) => { await waitReady(page); await page.click('[aria-label="Settings"]'); await settle(page); } },
-  models: { act: async (page) => { await page.click('.model-button'); await settle(page); } },
+  chat: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await waitReady(page);
+      await ask(page, 'How does a rainbow form?');
+      await waitDone(page);
+    },
+  },
+  streaming: {
+    query: `?model=${MODEL}`,
+    fake: { holdAnswerAt: 40 },
+    act: async (page) => {
+      await waitReady(page);
+      await ask(page, 'How does a rainbow form?');
+      await page.waitForFunction(() => /different/.test(document.body.textContent));
+    },
+  },
+  settings: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await waitReady(page);
+      await page.click('[aria-label="Settings"]');
+      await settle(page);
+    },
+  },
+  models: {
+    act: async (page) => {
+      await page.click('.model-button');
+      await settle(page);
+    },
+  },
   'no-webgpu': { gpu: 'missing', act: waitAlert },
   'no-adapter': { gpu: 'null', act: waitAlert },
   'out-of-memory': { query: '?model=https://example.com/big-out_of_memory.gguf', act: waitAlert },
   unsupported: { query: '?model=https://example.com/unsupported_model.gguf', act: waitAlert },
-  'device-lost': { query: `?model=${MODEL}`, fake: { failCode: 'device_lost' }, act: async (page) => { await waitReady(page); await ask(page, 'How does a rainbow form?'); await waitAlert(page); } },
+  'device-lost': {
+    query: `?model=${MODEL}`,
+    fake: { failCode: 'device_lost' },
+    act: async (page) => {
+      await waitReady(page);
+      await ask(page, 'How does a rainbow form?');
+      await waitAlert(page);
+    },
+  },
 };
 
 /** Waits until an opened dialog has arrived. */
 async function settle(page) {
   await page.waitForSelector('dialog[open]');
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations !== Infinity).map((a) => a.finished.catch(() => {}))));
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .filter((a) => a.effect.getTiming().iterations !== Infinity)
+        .map((a) => a.finished.catch(() => {})),
+    ),
+  );
 }
 function waitReady(page) {
   return page.waitForSelector('[aria-label="Model status"]');
@@ -85,14 +142,25 @@ async function ask(page, text) {
   await page.keyboard.press('Enter');
 }
 
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json' };
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+};
 
 function serve(root) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, 'http://x').pathname);
     try {
-      const body = path === '/models/registry.json' ? JSON.stringify(REGISTRY) : await readFile(join(root, path === '/' ? 'index.html' : path));
-      response.writeHead(200, { 'content-type': TYPES[extname(path === '/' ? '.html' : path)] ?? 'text/html' }).end(body);
+      const body =
+        path === '/models/registry.json'
+          ? JSON.stringify(REGISTRY)
+          : await readFile(join(root, path === '/' ? 'index.html' : path));
+      response
+        .writeHead(200, { 'content-type': TYPES[extname(path === '/' ? '.html' : path)] ?? 'text/html' })
+        .end(body);
     } catch {
       response.writeHead(404).end();
     }
@@ -114,7 +182,9 @@ async function picture(browser, origin, name, size, scheme, problems) {
   await page.evaluateOnNewDocument(
     (gpu, fake) => {
       const adapter = gpu === 'null' ? null : {};
-      Object.defineProperty(navigator, 'gpu', { value: gpu === 'missing' ? undefined : { requestAdapter: async () => adapter } });
+      Object.defineProperty(navigator, 'gpu', {
+        value: gpu === 'missing' ? undefined : { requestAdapter: async () => adapter },
+      });
       window.fakeEngine = fake;
     },
     state.gpu ?? 'ok',
@@ -133,8 +203,16 @@ async function accessibility(page) {
   // Evaluated through the debugger, which the page's policy does not govern.
   await page.evaluate(axeSource);
   return page.evaluate(async () => {
-    const { violations } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] });
-    return violations.map(({ id, help, nodes }) => `${id}: ${help} (${nodes.map((node) => node.target.join(' ')).slice(0, 3).join(', ')})`);
+    const { violations } = await axe.run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    });
+    return violations.map(
+      ({ id, help, nodes }) =>
+        `${id}: ${help} (${nodes
+          .map((node) => node.target.join(' '))
+          .slice(0, 3)
+          .join(', ')})`,
+    );
   });
 }
 
@@ -144,7 +222,15 @@ await mkdir(outDir, { recursive: true });
 const server = await serve(root);
 const browser = await puppeteer.launch({
   executablePath: chrome,
-  args: ['--headless=new', '--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: [
+    '--headless=new',
+    '--no-sandbox',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
 });
 const problems = [];
 const only = process.env.ONLY?.split(',');
@@ -152,7 +238,9 @@ try {
   for (const name of Object.keys(STATES).filter((state) => !only || only.includes(state))) {
     for (const size of Object.keys(SIZES)) {
       for (const scheme of SCHEMES) {
-        await picture(browser, `http://127.0.0.1:${server.address().port}`, name, size, scheme, problems).catch((error) => problems.push(`${name}-${size}-${scheme}: ${error.message}`));
+        await picture(browser, `http://127.0.0.1:${server.address().port}`, name, size, scheme, problems).catch(
+          (error) => problems.push(`${name}-${size}-${scheme}: ${error.message}`),
+        );
       }
     }
   }

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_SETTINGS, loadSettings, NUMBER_FIELDS, OPTIONAL_FIELDS, parseNumber, readAddress, saveSettings } from '../src/state/settings';
+import {
+  DEFAULT_SETTINGS,
+  loadSettings,
+  NUMBER_FIELDS,
+  OPTIONAL_FIELDS,
+  parseNumber,
+  readAddress,
+  saveSettings,
+} from '../src/state/settings';
 
 function storageWith(value: string | null): { getItem: () => string | null } {
   return { getItem: () => value };
@@ -8,8 +16,18 @@ function storageWith(value: string | null): { getItem: () => string | null } {
 describe('stored settings', () => {
   it('come back as they were saved', () => {
     let stored = '';
-    const settings = { ...DEFAULT_SETTINGS, temperature: 0, seed: 7, systemPrompt: 'Be brief.', kvFormat: 'f32' as const };
-    saveSettings(settings, { setItem: (_, value) => void (stored = value) });
+    const settings = {
+      ...DEFAULT_SETTINGS,
+      temperature: 0,
+      seed: 7,
+      systemPrompt: 'Be brief.',
+      kvFormat: 'f32' as const,
+    };
+    saveSettings(settings, {
+      setItem: (_, value) => {
+        stored = value;
+      },
+    });
     expect(loadSettings(storageWith(stored))).toEqual(settings);
   });
 
@@ -18,7 +36,14 @@ describe('stored settings', () => {
   });
 
   it('replace each value out of bounds by its default and keep the others', () => {
-    const stored = JSON.stringify({ temperature: 9, topK: 1.5, maxTokens: 12, seed: -1, systemPrompt: 4, kvFormat: 'q8' });
+    const stored = JSON.stringify({
+      temperature: 9,
+      topK: 1.5,
+      maxTokens: 12,
+      seed: -1,
+      systemPrompt: 4,
+      kvFormat: 'q8',
+    });
     expect(loadSettings(storageWith(stored))).toEqual({ ...DEFAULT_SETTINGS, maxTokens: 12 });
   });
 
@@ -33,7 +58,8 @@ describe('stored settings', () => {
 
 describe('defaults', () => {
   it('lie within the bounds of their fields', () => {
-    for (const field of NUMBER_FIELDS) expect(parseNumber(field, String(DEFAULT_SETTINGS[field.key]))).toBe(DEFAULT_SETTINGS[field.key]);
+    for (const field of NUMBER_FIELDS)
+      expect(parseNumber(field, String(DEFAULT_SETTINGS[field.key]))).toBe(DEFAULT_SETTINGS[field.key]);
   });
 });
 
@@ -45,7 +71,16 @@ describe('address', () => {
     expect(model).toBe('smollm2-135m-instruct');
     expect(problems).toEqual([]);
     expect(settings).toEqual({
-      temperature: 0, topP: 0.9, topK: 0, minP: 0.1, repetitionPenalty: 1, maxTokens: 32, seed: 3, contextLength: 512, kvFormat: 'f32', systemPrompt: 'Hi',
+      temperature: 0,
+      topP: 0.9,
+      topK: 0,
+      minP: 0.1,
+      repetitionPenalty: 1,
+      maxTokens: 32,
+      seed: 3,
+      contextLength: 512,
+      kvFormat: 'f32',
+      systemPrompt: 'Hi',
     });
   });
 

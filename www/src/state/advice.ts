@@ -44,7 +44,10 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This address hides the GPU',
         text: 'Browsers offer WebGPU only to pages opened over https or from this computer, and this page came over plain http.',
-        steps: ['Open the page with https:// in front.', 'If it runs on this computer, open it as http://localhost with the same port.'],
+        steps: [
+          'Open the page with https:// in front.',
+          'If it runs on this computer, open it as http://localhost with the same port.',
+        ],
         actions: [],
       };
     case 'no_webgpu':
@@ -123,7 +126,11 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This GPU computed something wrong',
         text: 'Pagewise checks results and stopped rather than show nonsense. A graphics driver fault is the usual cause.',
-        steps: ['Update the graphics driver and the browser.', 'Try another browser on this computer.', 'Load the model again.'],
+        steps: [
+          'Update the graphics driver and the browser.',
+          'Try another browser on this computer.',
+          'Load the model again.',
+        ],
         actions: ['retry', 'choose_model'],
       };
     case 'bad_request':

@@ -1,13 +1,13 @@
 /** The state of the page and everything a visitor can do to it. Components show it and call its methods. */
-import { batch, computed, signal, type Signal } from '@preact/signals';
+import { batch, computed, type Signal, signal } from '@preact/signals';
 import { createBatcher } from '../frame';
-import { detectBrowser, checkGpu, type Browser, type GpuCheck } from './browser';
-import { newTurn, NEW_ANSWER, toMessages, updateAnswer, type Turn } from './conversation';
+import { type Browser, checkGpu, detectBrowser, type GpuCheck } from './browser';
+import { NEW_ANSWER, newTurn, type Turn, toMessages, updateAnswer } from './conversation';
 import type { LoadedModel } from './engine';
 import { ModelLoader } from './loader';
-import { chooseKnown, fetchKnownModels, parseChoice, type KnownModel, type ModelChoice } from './models';
+import { chooseKnown, fetchKnownModels, type KnownModel, type ModelChoice, parseChoice } from './models';
 import { isCancelled, toProblem } from './problem';
-import { loadSettings, readAddress, saveSettings, type Settings } from './settings';
+import { loadSettings, readAddress, type Settings, saveSettings } from './settings';
 
 export type DialogName = 'settings' | 'models';
 

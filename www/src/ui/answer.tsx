@@ -35,7 +35,13 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
         <div class="answer-foot">
           {text !== '' && <CopyButton text={text} />}
           {isLast && status !== 'failed' && (
-            <button type="button" class="icon-button" aria-label="Regenerate" title="Regenerate" onClick={() => app.regenerate()}>
+            <button
+              type="button"
+              class="icon-button"
+              aria-label="Regenerate"
+              title="Regenerate"
+              onClick={() => app.regenerate()}
+            >
               <Icon name="retry" />
             </button>
           )}
@@ -79,7 +85,9 @@ function Stats({ stats }: { stats: AnswerStats }): JSX.Element {
       )}
       <div>
         <dt class="visually-hidden">Length</dt>
-        <dd>{formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}</dd>
+        <dd>
+          {formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}
+        </dd>
       </div>
     </dl>
   );
@@ -93,7 +101,13 @@ function CopyButton({ text }: { text: string }): JSX.Element {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="icon-button" aria-label={isCopied ? 'Copied' : 'Copy answer'} title="Copy" onClick={() => void copy()}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={isCopied ? 'Copied' : 'Copy answer'}
+      title="Copy"
+      onClick={() => void copy()}
+    >
       <Icon name={isCopied ? 'check' : 'copy'} />
     </button>
   );

@@ -26,7 +26,13 @@ export function Bar(): JSX.Element {
         <Icon name="chevron" />
       </button>
       <div class="spacer" />
-      <button type="button" class="button quiet" aria-label="New chat" disabled={app.turns.value.length === 0} onClick={() => app.newChat()}>
+      <button
+        type="button"
+        class="button quiet"
+        aria-label="New chat"
+        disabled={app.turns.value.length === 0}
+        onClick={() => app.newChat()}
+      >
         <Icon name="plus" />
         <span class="label">New chat</span>
       </button>

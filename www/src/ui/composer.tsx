@@ -59,7 +59,13 @@ export function Composer(): JSX.Element {
           <Icon name="stop" />
         </button>
       ) : (
-        <button type="submit" class="send" aria-label="Send" title="Send (Enter)" disabled={!canRun || draft.trim() === ''}>
+        <button
+          type="submit"
+          class="send"
+          aria-label="Send"
+          title="Send (Enter)"
+          disabled={!canRun || draft.trim() === ''}
+        >
           <Icon name="send" />
         </button>
       )}
