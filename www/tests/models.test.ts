@@ -21,12 +21,18 @@ describe('parseChoice', () => {
     expect(parseChoice(text, BASE)).toEqual({ kind: 'url', url });
   });
 
-  it.each(['', '  ', 'two words', 'javascript:alert(1)', 'file:///etc/passwd', 'data:x,y', 'https://'])(
-    'refuses "%s"',
-    (text) => {
-      expect(parseChoice(text, BASE)).toBeNull();
-    },
-  );
+  it.each([
+    '',
+    '  ',
+    'two words',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'data:x,y',
+    'http://x.example/a.gguf',
+    'https://',
+  ])('refuses "%s"', (text) => {
+    expect(parseChoice(text, BASE)).toBeNull();
+  });
 });
 
 describe('files', () => {

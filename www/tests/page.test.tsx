@@ -111,7 +111,7 @@ describe('asking', () => {
     open(`?model=${MODEL}&max_tokens=3`);
     await ask('Hi');
     await answered();
-    expect(log().textContent).toContain('Cut at the longest answer');
+    expect(log().textContent).toContain('Cut at max tokens');
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * Takes pictures of every state of the page in a real browser, with the fake engine, and checks each with axe.
- * Usage: node tests/screenshots.mjs [folder]   (default: ../docs/screenshots; CHROME names the browser)
+ * Usage: node tests/screenshots.mjs [folder]   (ONLY=chat,settings takes some)
+ * Without a folder every state is checked and the few that the documentation shows go to docs/screenshots.
  * Fails on an accessibility violation, a page error, or anything that the content security policy refused.
  */
 
@@ -12,10 +13,11 @@ import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import puppeteer from 'puppeteer-core';
 import { build } from 'vite';
+import { ensureBrowser } from '../../scripts/browsers.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const outDir = process.argv[2] ?? join(here, '../../docs/screenshots');
-const chrome = process.env.CHROME ?? '/usr/bin/chromium';
+const folder = process.argv[2];
+const outDir = folder ?? join(here, '../../docs/screenshots');
 const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const REGISTRY = {
@@ -58,6 +60,17 @@ const SIZES = {
   desktop: { width: 1280, height: 800 },
   phone: { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
 };
+/** The pictures in docs/screenshots. */
+const KEPT = new Set([
+  'empty-desktop-light',
+  'chat-desktop-light',
+  'chat-desktop-dark',
+  'chat-phone-dark',
+  'loading-phone-light',
+  'settings-desktop-light',
+  'out-of-memory-desktop-light',
+]);
+
 const SCHEMES = ['light', 'dark'];
 const MODEL = 'smollm2-135m-instruct';
 
@@ -87,18 +100,27 @@ const STATES = {
       await page.waitForFunction(() => /different/.test(document.body.textContent));
     },
   },
+  'settings-end': {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await waitReady(page);
+      await page.click('[aria-label="Settings"]');
+      await page.waitForSelector('dialog[open]');
+      await page.$eval('dialog', (dialog) => dialog.scrollTo(0, dialog.scrollHeight));
+    },
+  },
   settings: {
     query: `?model=${MODEL}`,
     act: async (page) => {
       await waitReady(page);
       await page.click('[aria-label="Settings"]');
-      await settle(page);
+      await page.waitForSelector('dialog[open]');
     },
   },
   models: {
     act: async (page) => {
       await page.click('.model-button');
-      await settle(page);
+      await page.waitForSelector('dialog[open]');
     },
   },
   'no-webgpu': { gpu: 'missing', act: waitAlert },
@@ -116,17 +138,12 @@ const STATES = {
   },
 };
 
-/** Waits until an opened dialog has arrived. */
-async function settle(page) {
-  await page.waitForSelector('dialog[open]');
-  await page.evaluate(() =>
-    Promise.all(
-      document
-        .getAnimations()
-        .filter((a) => a.effect.getTiming().iterations !== Infinity)
-        .map((a) => a.finished.catch(() => {})),
-    ),
-  );
+/** Waits until every transition has ended; endless animations do not count. */
+function settled(page) {
+  return page.evaluate(() => {
+    const finite = document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity);
+    return Promise.all(finite.map((one) => one.finished.catch(() => {})));
+  });
 }
 function waitReady(page) {
   return page.waitForSelector('[aria-label="Model status"]');
@@ -194,8 +211,34 @@ async function picture(browser, origin, name, size, scheme, problems) {
   await page.waitForSelector('.bar');
   await page.waitForFunction(() => document.querySelector('.model-card, .card, [aria-label="Model status"]'));
   await state.act?.(page);
-  await page.screenshot({ path: join(outDir, `${label}.png`) });
+  await settled(page);
+  if (folder || KEPT.has(label)) await page.screenshot({ path: join(outDir, `${label}.png`) });
   problems.push(...(await accessibility(page)).map((text) => `${label}: ${text}`));
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  if (overflow > 0) problems.push(`${label}: ${overflow} px wider than the screen`);
+  await page.close();
+}
+
+/** While an answer streams, the end stays in view, unless the visitor scrolled away from it. */
+async function checkScrolling(browser, origin, problems) {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 800, height: 600 });
+  await page.evaluateOnNewDocument((answer) => {
+    Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: async () => ({}) } });
+    window.fakeEngine = { answer, delayMs: 2 };
+  }, 'Words and words.\n\n'.repeat(150));
+  await page.goto(`${origin}/?model=${MODEL}`);
+  await waitReady(page);
+  await ask(page, 'Go on');
+  const distance = () => page.$eval('[role=log]', (log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+  await page.waitForFunction(() => document.querySelector('[role=log]').scrollHeight > 1200);
+  if ((await distance()) > 60) problems.push(`scrolling: the end is ${await distance()} px away while streaming`);
+  await page.$eval('[role=log]', (log) => log.scrollTo(0, 100));
+  await waitDone(page);
+  const top = await page.$eval('[role=log]', (log) => log.scrollTop);
+  if (top !== 100) problems.push(`scrolling: the visitor was moved from 100 to ${top} px`);
+  await page.click('[aria-label="Scroll to the end"]');
+  if ((await distance()) > 1) problems.push('scrolling: the button does not reach the end');
   await page.close();
 }
 
@@ -221,7 +264,7 @@ await build({ mode: 'fake', logLevel: 'warn', build: { outDir: root, emptyOutDir
 await mkdir(outDir, { recursive: true });
 const server = await serve(root);
 const browser = await puppeteer.launch({
-  executablePath: chrome,
+  executablePath: await ensureBrowser('chromium'),
   args: [
     '--headless=new',
     '--no-sandbox',
@@ -233,22 +276,25 @@ const browser = await puppeteer.launch({
   ],
 });
 const problems = [];
+let numChecked = 0;
 const only = process.env.ONLY?.split(',');
 try {
+  const origin = `http://127.0.0.1:${server.address().port}`;
   for (const name of Object.keys(STATES).filter((state) => !only || only.includes(state))) {
     for (const size of Object.keys(SIZES)) {
       for (const scheme of SCHEMES) {
-        await picture(browser, `http://127.0.0.1:${server.address().port}`, name, size, scheme, problems).catch(
-          (error) => problems.push(`${name}-${size}-${scheme}: ${error.message}`),
-        );
+        const failed = (error) => problems.push(`${name}-${size}-${scheme}: ${error.message}`);
+        await picture(browser, origin, name, size, scheme, problems).catch(failed);
+        numChecked += 1;
       }
     }
   }
+  await checkScrolling(browser, origin, problems);
 } finally {
   await browser.close();
   server.close();
   await rm(root, { recursive: true });
 }
 for (const problem of problems) console.error(problem);
-console.log(`pictures are in ${outDir}; problems: ${problems.length}`);
+console.log(`${numChecked} screens checked, pictures are in ${outDir}, problems: ${problems.length}`);
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -101,7 +101,7 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This conversation is too long for the model',
         text: 'Its messages and the longest answer together exceed the context. Your message is kept.',
-        steps: ['Start a new chat.', 'Set a shorter longest answer, or load the model with a longer context.'],
+        steps: ['Start a new chat.', 'Lower max tokens, or load the model with a longer context.'],
         actions: ['new_chat', 'settings', 'retry'],
       };
     case 'device_lost':

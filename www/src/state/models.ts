@@ -57,7 +57,9 @@ export function parseChoice(text: string, base: string = document.baseURI): Mode
   if (isId) return /\s/.test(trimmed) ? null : { kind: 'known', id: trimmed, name: trimmed };
   if (!URL.canParse(trimmed, base)) return null;
   const url = new URL(trimmed, base);
-  return url.protocol === 'https:' || url.protocol === 'http:' ? { kind: 'url', url: url.href } : null;
+  // The page's policy lets nothing be read over plain http, but for its own server.
+  const isReadable = url.protocol === 'https:' || url.origin === new URL(base).origin;
+  return isReadable ? { kind: 'url', url: url.href } : null;
 }
 
 /** Reads the list of known models, the default first. Empty when it cannot be read. */

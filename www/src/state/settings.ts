@@ -109,8 +109,8 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'maxTokens',
     param: 'max_tokens',
-    label: 'Longest answer',
-    help: 'In tokens; a token is about three quarters of a word.',
+    label: 'Max tokens',
+    help: 'Longest answer, in tokens; one is about three quarters of a word.',
     min: 1,
     max: 8192,
     step: 1,

@@ -47,7 +47,7 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
           )}
           {stats && <Stats stats={stats} />}
           {status === 'stopped' && <span class="note">Stopped</span>}
-          {stats?.isCut && status === 'done' && <span class="note">Cut at the longest answer</span>}
+          {stats?.isCut && status === 'done' && <span class="note">Cut at max tokens</span>}
         </div>
       )}
     </div>

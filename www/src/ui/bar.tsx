@@ -28,7 +28,7 @@ export function Bar(): JSX.Element {
       <div class="spacer" />
       <button
         type="button"
-        class="button quiet"
+        class="button quiet new-chat"
         aria-label="New chat"
         disabled={app.turns.value.length === 0}
         onClick={() => app.newChat()}
