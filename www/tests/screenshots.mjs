@@ -169,15 +169,11 @@ const TYPES = {
 
 function serve(root) {
   const server = createServer(async (request, response) => {
-    const path = normalize(new URL(request.url, 'http://x').pathname);
+    const { pathname } = new URL(request.url, 'http://localhost');
+    const path = pathname === '/' ? '/index.html' : normalize(pathname);
     try {
-      const body =
-        path === '/models/registry.json'
-          ? JSON.stringify(REGISTRY)
-          : await readFile(join(root, path === '/' ? 'index.html' : path));
-      response
-        .writeHead(200, { 'content-type': TYPES[extname(path === '/' ? '.html' : path)] ?? 'text/html' })
-        .end(body);
+      const body = path === '/models/registry.json' ? JSON.stringify(REGISTRY) : await readFile(join(root, path));
+      response.writeHead(200, { 'content-type': TYPES[extname(path)] }).end(body);
     } catch {
       response.writeHead(404).end();
     }
