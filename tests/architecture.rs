@@ -31,8 +31,8 @@ const CRATE_HOMES: [(&str, &str); 6] = [
     ("wgpu", "compute"),
 ];
 
-/// Files of `src/kernels` that are not a kernel: what several kernels have in common.
-const NOT_KERNELS: [&str; 2] = ["mod", "projection"];
+/// Files of `src/kernels` that are not a kernel: what several of them have in common.
+const NOT_KERNELS: [&str; 3] = ["cases", "mod", "projection"];
 
 const MAX_LINES: usize = 400;
 

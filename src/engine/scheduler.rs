@@ -85,7 +85,7 @@ impl Scheduler {
         let mut plan = Vec::new();
         let num_preemptions = self.num_preemptions;
         let mut index = 0;
-        while index < self.running.len() {
+        while index < self.running.len() && room.tokens > 0 && room.sequences > 0 {
             self.make_reach(index, kv);
             if index < self.running.len() {
                 plan.extend(self.place(index, kv, &mut room));

@@ -2,6 +2,8 @@
 //!
 //! A batch is ragged: any number of sequences, each with any number of tokens. It knows nothing of requests or text.
 
+use crate::{Error, Result};
+
 /// At most this many layer groups: layers that see the whole context, and sliding-window layers.
 pub const MAX_GROUPS: usize = 2;
 
@@ -101,6 +103,34 @@ pub struct BatchLimits {
     pub max_edits: usize,
     /// Blocks in one sequence's table: context length / block size.
     pub max_blocks: usize,
+}
+
+impl BatchLimits {
+    /// Whether a batch fits and is consistent: kernels trust it.
+    ///
+    /// # Errors
+    /// `bad_request` with what was asked and what is allowed.
+    pub fn check(&self, batch: &Batch) -> Result<()> {
+        let num_sequences = batch.tables.iter().map(Vec::len).max().unwrap_or(0);
+        let num_blocks = batch.tables.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        let sizes = [
+            ("tokens", batch.tokens.len(), self.max_tokens),
+            ("sequences", num_sequences, self.max_sequences),
+            ("sampled rows", batch.rows.len(), self.max_rows),
+            ("logit edits", batch.edits.len(), self.max_edits),
+            ("blocks in a table", num_blocks, self.max_blocks),
+        ];
+        for (what, asked, allowed) in sizes {
+            if asked > allowed {
+                return Err(Error::BadRequest(format!("{asked} {what} in a step, {allowed} allowed")));
+            }
+        }
+        let rows_fit = batch.rows.iter().all(|&row| (row as usize) < batch.tokens.len());
+        if batch.tokens.is_empty() || !rows_fit || batch.sampling.len() != batch.rows.len() {
+            return Err(Error::BadRequest("a step's rows do not match its tokens".into()));
+        }
+        Ok(())
+    }
 }
 
 /// A loaded model, as the engine sees it.

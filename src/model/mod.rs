@@ -1,5 +1,19 @@
 //! Configuration, weights and the forward pass.
+//!
+//! The forward pass is recorded once, at load, from a file's header; the plan of what it needs is the recording's own
+//! account. Loading streams the weights into the executor's buffers; a step only fills small buffers and replays.
 
 mod batch;
+mod config;
+mod forward;
+mod loaded;
+mod plan;
+mod rope;
+mod weights;
 
 pub use batch::{Batch, BatchLimits, Forward, LogitEdit, MAX_GROUPS, RowSampling, TokenRow};
+pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
+pub use forward::{Graph, Io, Layout};
+pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};
+pub use plan::{DEFAULT_CONTEXT_LENGTH, DeviceInfo, MIN_CONTEXT_LENGTH, ModelOptions, Plan, plan};
+pub use weights::{Part, Placement};

@@ -117,8 +117,7 @@ mod tests {
             let mut words = tokenizers::PreTokenizedString::from(text);
             let step = tokenizers::pre_tokenizers::byte_level::ByteLevel::new(false, false, false);
             tokenizers::PreTokenizer::pre_tokenize(&step, &mut words).expect("byte level never fails");
-            let splits =
-                words.get_splits(tokenizers::OffsetReferential::Normalized, tokenizers::OffsetType::None);
+            let splits = words.get_splits(tokenizers::OffsetReferential::Normalized, tokenizers::OffsetType::None);
             let mut bytes = Vec::new();
             splits.iter().for_each(|(word, ..)| super::decode(word, &mut bytes));
             assert_eq!(bytes, text.as_bytes());

@@ -81,12 +81,11 @@ impl Roles {
             };
             ends.extend(id.filter(|_| ends_generation));
         }
-        for id in END_OF_GENERATION.iter().filter_map(|text| vocab.id(text)) {
-            vocab.set_kind(id, TokenKind::Control);
-            ends.push(id);
+        for text in END_OF_GENERATION {
+            ends.extend(vocab.id(text).inspect(|&id| vocab.set_kind(id, TokenKind::Control)));
         }
-        for id in ALWAYS_SHOWN.iter().filter_map(|text| vocab.id(text)) {
-            vocab.set_kind(id, TokenKind::UserDefined);
+        for text in ALWAYS_SHOWN {
+            vocab.id(text).inspect(|&id| vocab.set_kind(id, TokenKind::UserDefined));
         }
         let has = |text| vocab.id(text).is_some_and(|id| ends.contains(&id));
         let calls = has("<|call|>") || has("<|calls|>");
@@ -119,7 +118,7 @@ impl Roles {
 
 fn role(metadata: &Metadata, vocab: &Vocab, name: &str) -> Result<Option<u32>> {
     let key = format!("tokenizer.ggml.{name}_token_id");
-    match metadata.optional_u32(&key)? {
+    match metadata.opt_u32(&key)? {
         Some(id) if id as usize >= vocab.len() => {
             Err(Error::CorruptModel(format!("{key}: token {id} of a vocabulary of {}", vocab.len())))
         }
@@ -195,9 +194,7 @@ impl Splitter {
             let found = self.first_bytes[usize::from(text.as_bytes()[position])]
                 .then(|| text.get(position..position + len))
                 .flatten()
-                .and_then(|piece| {
-                    ids.binary_search_by(|&id| vocab.text(id).unwrap_or_default().cmp(piece)).ok()
-                })
+                .and_then(|piece| ids.binary_search_by(|&id| vocab.text(id).unwrap_or_default().cmp(piece)).ok())
                 .map(|index| ids[index])
                 .filter(|&id| special || vocab.kind(id) == TokenKind::UserDefined);
             if let Some(id) = found {

@@ -4,6 +4,7 @@
 //! a budget that bounds the time it takes and the memory it fills.
 
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, Value, context};
 use serde_json::Map;
 
@@ -48,15 +49,17 @@ impl ChatTemplate {
     /// # Errors
     /// `unsupported_model` when the template is not valid Jinja; `corrupt_model` when its tokens are out of range.
     pub fn from_metadata(metadata: &Metadata) -> Result<Option<Self>> {
-        let Some(source) = metadata.optional_str("tokenizer.chat_template")? else { return Ok(None) };
+        let Some(source) = metadata.opt_str("tokenizer.chat_template")? else { return Ok(None) };
         let tokens = metadata.strings("tokenizer.ggml.tokens")?;
         let mut named = Vec::new();
-        for (name, key) in [("bos_token", "bos"), ("eos_token", "eos"), ("unk_token", "unknown"), ("pad_token", "padding")] {
+        for (name, key) in
+            [("bos_token", "bos"), ("eos_token", "eos"), ("unk_token", "unknown"), ("pad_token", "padding")]
+        {
             let key = format!("tokenizer.ggml.{key}_token_id");
-            let Some(id) = metadata.optional_u32(&key)? else { continue };
-            let text = tokens.get(id as usize).ok_or_else(|| {
-                Error::CorruptModel(format!("{key}: token {id} of a vocabulary of {}", tokens.len()))
-            })?;
+            let Some(id) = metadata.opt_u32(&key)? else { continue };
+            let text = tokens
+                .get(id as usize)
+                .ok_or_else(|| Error::CorruptModel(format!("{key}: token {id} of a vocabulary of {}", tokens.len())))?;
             named.push((name, text.to_owned()));
         }
         Self::new(source, named).map(Some)
@@ -98,23 +101,23 @@ impl ChatTemplate {
     pub fn render(&self, messages: &serde_json::Value, options: &RenderOptions) -> Result<String> {
         // A template may ask whether these are none, so they are always there.
         let given = context! {
-            messages => Value::from_serialize(messages),
+            messages => Value::from(Serde(messages)),
             add_generation_prompt => options.add_generation_prompt,
             tools => Value::from(()),
             documents => Value::from(()),
             ..template_functions::clock(options.now_unix_s)
         };
         let tokens = Value::from_iter(self.tokens.iter().map(|(name, text)| (*name, Value::from(text.as_str()))));
-        let extra = Value::from_serialize(&options.extra);
+        let extra = Value::from(Serde(&options.extra));
         let template = self.environment.get_template(NAME).map_err(unusable)?;
         let mut text = Bounded::default();
-        let rendered = template.render_to_write(context! { ..extra, ..given, ..tokens }, &mut text);
+        let rendered = template.render_captured_to(context! { ..extra, ..given, ..tokens }, &mut text);
         if text.full {
             return Err(Error::BadRequest(format!(
                 "the chat template wrote more than the {MAX_OUTPUT_BYTES} bytes allowed"
             )));
         }
-        rendered.map_err(|error| refused(&error))?;
+        rendered.map_err(|error| refused(&error)).map(drop)?;
         String::from_utf8(text.bytes).map_err(|_| Error::BadRequest("the chat template did not write text".to_owned()))
     }
 }
@@ -150,9 +153,9 @@ fn refused(error: &minijinja::Error) -> Error {
         return Error::BadRequest(format!("the chat template refuses these messages: {message}"));
     }
     match error.kind() {
-        ErrorKind::OutOfFuel => Error::BadRequest(format!(
-            "rendering the chat template took more than the {FUEL} steps allowed"
-        )),
+        ErrorKind::OutOfFuel => {
+            Error::BadRequest(format!("rendering the chat template took more than the {FUEL} steps allowed"))
+        }
         ErrorKind::UnknownFilter | ErrorKind::UnknownFunction | ErrorKind::UnknownTest | ErrorKind::SyntaxError => {
             Error::UnsupportedModel(format!("the chat template needs something that is not supported: {error}"))
         }

@@ -1,9 +1,8 @@
 //! What Hugging Face's chat templates call that `minijinja` does not have, or has differently.
 
 use std::fmt;
-use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Object};
+use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
@@ -97,7 +96,17 @@ impl Formatter for Spaced {
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -167,7 +176,8 @@ fn name(names: &'static [&'static str], index: i64) -> &'static str {
 fn strftime(format: &str, unix_s: i64) -> Result<String, Error> {
     // Years 0 to 9999: beyond them nothing is a date.
     let moment = Moment::new(unix_s.clamp(-62_167_219_200, 253_402_300_799));
-    let (hour, minute, second) = (moment.second_of_day / 3600, moment.second_of_day / 60 % 60, moment.second_of_day % 60);
+    let (hour, minute, second) =
+        (moment.second_of_day / 3600, moment.second_of_day / 60 % 60, moment.second_of_day % 60);
     let hour12 = (hour + 11) % 12 + 1;
     let (weekday, month) = (name(&DAYS, moment.weekday), name(&MONTHS, moment.month - 1));
     let mut text = String::new();
@@ -208,7 +218,10 @@ fn strftime(format: &str, unix_s: i64) -> Result<String, Error> {
             Some('%') => "%".to_owned(),
             other => {
                 let other = other.map(String::from).unwrap_or_default();
-                return Err(Error::new(ErrorKind::InvalidOperation, format!("strftime_now: unknown directive %{other}")));
+                return Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    format!("strftime_now: unknown directive %{other}"),
+                ));
             }
         };
         text.push_str(&part);

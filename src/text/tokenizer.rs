@@ -54,11 +54,11 @@ impl Tokenizer {
                 )));
             }
         };
-        let scores = metadata.optional_f32s("tokenizer.ggml.scores")?;
+        let scores = metadata.opt_f32s("tokenizer.ggml.scores")?;
         let mut vocab = Vocab::new(
             metadata.strings("tokenizer.ggml.tokens")?.iter(),
-            metadata.optional_i32s("tokenizer.ggml.token_type")?,
-            scores.filter(|_| sentencepiece),
+            metadata.opt_i32s("tokenizer.ggml.token_type")?.as_deref(),
+            scores.as_deref().filter(|_| sentencepiece),
         )?;
         if sentencepiece && scores.is_none() {
             return Err(Error::CorruptModel("tokenizer.ggml.scores is missing; a llama vocabulary needs it".into()));
@@ -68,11 +68,11 @@ impl Tokenizer {
         let (algorithm, default_add_bos) = if sentencepiece {
             (Algorithm::SentencePiece(SentencePiece::new(&vocab, roles.unknown)), true)
         } else {
-            let family = Family::named(metadata.optional_str("tokenizer.ggml.pre")?.unwrap_or(DEFAULT))?;
+            let family = Family::named(metadata.opt_str("tokenizer.ggml.pre")?.unwrap_or(DEFAULT))?;
             let merges = metadata.strings("tokenizer.ggml.merges")?;
             (Algorithm::ByteLevel(Box::new(ByteLevel::new(&vocab, merges.iter(), family)?)), family.add_bos)
         };
-        let flag = |name: &str| metadata.optional_bool(&format!("tokenizer.ggml.{name}"));
+        let flag = |name: &str| metadata.opt_bool(&format!("tokenizer.ggml.{name}"));
         let add_bos = flag("add_bos_token")?.unwrap_or(default_add_bos);
         let add_eos = flag("add_eos_token")?.unwrap_or(false);
         for (add, id, name) in [(add_bos, roles.bos, "bos"), (add_eos, roles.eos, "eos")] {

@@ -150,8 +150,9 @@ impl Vocab {
 }
 
 fn kind((id, &value): (usize, &i32)) -> Result<TokenKind> {
-    TokenKind::from_gguf(value)
-        .ok_or_else(|| Error::CorruptModel(format!("tokenizer.ggml.token_type: token {id} is of type {value}, 0 to 6 exist")))
+    TokenKind::from_gguf(value).ok_or_else(|| {
+        Error::CorruptModel(format!("tokenizer.ggml.token_type: token {id} is of type {value}, 0 to 6 exist"))
+    })
 }
 
 fn check_length(key: &str, found: Option<usize>, num_tokens: usize) -> Result<()> {

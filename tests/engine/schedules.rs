@@ -103,7 +103,22 @@ fn nothing_is_admitted_in_a_step_that_preempts() {
     runner.step();
     let metrics = runner.engine.metrics();
     assert_eq!((metrics.num_preemptions, metrics.num_running, metrics.num_waiting), (1, 1, 2));
+    // The third would fit, but the second was there before it.
+    runner.step();
+    assert_eq!(runner.engine.metrics().num_waiting, 2);
     runner.finish();
+}
+
+#[test]
+fn a_sequence_is_admitted_when_all_its_blocks_are_free() {
+    let mut runner = Setup { groups: pool(4), ..Setup::default() }.build();
+    runner.submit(&request(10, 20, 0));
+    runner.step();
+    runner.submit(&request(49, 4, 1));
+    runner.step();
+    assert_eq!((runner.engine.metrics().num_running, runner.engine.metrics().num_waiting), (1, 1));
+    runner.finish();
+    assert_eq!(runner.engine.metrics().num_preemptions, 0);
 }
 
 #[test]

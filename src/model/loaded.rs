@@ -1,0 +1,251 @@
+//! A model on a device: loading its weights, and running steps.
+
+use std::rc::Rc;
+
+use super::batch::{Batch, BatchLimits, Forward};
+use super::config::ModelConfig;
+use super::forward::{Graph, Io, Layout};
+use super::plan::{DeviceInfo, ModelOptions, Plan, plan};
+use super::rope::angles;
+use super::weights::Placement;
+use crate::compute::{CpuExecutor, Executor, Gpu, GpuExecutor, Recording, Step, Tuning};
+use crate::gguf::{ByteSource, Gguf};
+use crate::kernels::NOT_FINITE;
+use crate::kv::GroupConfig;
+use crate::{Error, Result};
+
+/// Bytes of a tensor read and packed at a time: bounds the memory that loading takes.
+const WINDOW_BYTES: usize = 4 << 20;
+/// Bytes written before waiting for the device to take them.
+const FLUSH_BYTES: u64 = 32 << 20;
+/// Positions of rotation angles made at a time.
+const ANGLES_WINDOW: usize = 256;
+
+/// How far loading has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadProgress {
+    /// Memory is being allocated and kernels compiled.
+    Compile,
+    /// Weights are being read.
+    Weights {
+        /// Bytes of the file's tensors that are on the device.
+        loaded_bytes: u64,
+        /// Bytes of all of them.
+        total_bytes: u64,
+    },
+}
+
+/// A loaded model.
+#[derive(Debug)]
+pub struct Model<E: Executor> {
+    executor: E,
+    config: ModelConfig,
+    layout: Layout,
+    plan: Plan,
+    io: Io,
+    layer_dispatches: usize,
+}
+
+/// A model on a GPU.
+pub type GpuModel = Model<GpuExecutor>;
+/// A model on the CPU: slow, and what the GPU is compared with.
+pub type CpuModel = Model<CpuExecutor>;
+
+/// Loads a model onto a GPU. `progress` may end loading by returning an error, which becomes the result.
+///
+/// # Errors
+/// Those of [`plan`], of the source, of the device, and of `progress`.
+pub async fn load_gpu(
+    gguf: &Gguf,
+    source: &impl ByteSource,
+    gpu: Gpu,
+    options: &ModelOptions,
+    mut progress: impl FnMut(LoadProgress) -> Result<()>,
+) -> Result<GpuModel> {
+    let config = ModelConfig::from_gguf(gguf)?;
+    let device =
+        DeviceInfo { binding_bytes: gpu.limits().binding_bytes.min(gpu.limits().buffer_bytes), tuning: gpu.tuning() };
+    let (plan, layout, graph) = plan(&config, gguf, &device, options)?;
+    progress(LoadProgress::Compile)?;
+    let make = async |recording| GpuExecutor::new(gpu, recording).await;
+    Model::load(config, (plan, layout, graph), source, make, progress).await
+}
+
+/// Loads a model for the CPU executor.
+///
+/// # Errors
+/// As [`load_gpu`].
+pub async fn load_cpu(gguf: &Gguf, source: &impl ByteSource, options: &ModelOptions) -> Result<CpuModel> {
+    let config = ModelConfig::from_gguf(gguf)?;
+    let device = DeviceInfo { binding_bytes: u64::from(u32::MAX), tuning: Tuning::SOFTWARE };
+    let planned = plan(&config, gguf, &device, options)?;
+    let make = async |recording| Ok(CpuExecutor::new(recording));
+    Model::load(config, planned, source, make, |_| Ok(())).await
+}
+
+impl<E: Executor> Model<E> {
+    async fn load(
+        config: ModelConfig,
+        (plan, layout, graph): (Plan, Layout, Graph),
+        source: &impl ByteSource,
+        make: impl AsyncFnOnce(Rc<Recording>) -> Result<E>,
+        mut progress: impl FnMut(LoadProgress) -> Result<()>,
+    ) -> Result<Self> {
+        let Graph { recording, mut placements, angles, rope_factors, io, layer_dispatches } = graph;
+        let executor = make(Rc::new(recording)).await?;
+        let mut model = Self { executor, config, layout, plan, io, layer_dispatches };
+        let factors = match rope_factors {
+            Some(placement) => read_floats(source, &placement).await?,
+            None => Vec::new(),
+        };
+        for (buffer, rope) in angles {
+            let positions = model.layout.limits.max_blocks * crate::kv::BLOCK_SIZE;
+            let factors = if rope.has_factors { factors.as_slice() } else { &[] };
+            for first in (0..positions).step_by(ANGLES_WINDOW) {
+                let table = self::angles(&rope, factors, first, ANGLES_WINDOW.min(positions - first));
+                model.executor.write(buffer, first * rope.dim, bytemuck::cast_slice(&table));
+            }
+        }
+        placements.sort_by_key(|p| (p.tensor.part, p.tensor.offset, p.first_row));
+        model.read_weights(&placements, source, &mut progress).await?;
+        Ok(model)
+    }
+
+    /// Streams every placement through a small window, in file order.
+    async fn read_weights(
+        &mut self,
+        placements: &[Placement],
+        source: &impl ByteSource,
+        progress: &mut impl FnMut(LoadProgress) -> Result<()>,
+    ) -> Result<()> {
+        let row_bytes = |p: &Placement| p.tensor.format.row_bytes(p.tensor.row_elements());
+        let total_bytes = placements.iter().map(|p| (p.num_rows * row_bytes(p)) as u64).sum();
+        let (mut loaded_bytes, mut flushed_bytes) = (0, 0);
+        for placement in placements {
+            let tensor = &placement.tensor;
+            let (bytes, k) = (row_bytes(placement), tensor.row_elements());
+            let words = tensor.format.packed_row_words(k);
+            let window = (WINDOW_BYTES / bytes).max(1);
+            for first in (0..placement.num_rows).step_by(window) {
+                let num = window.min(placement.num_rows - first);
+                let offset = tensor.offset + ((placement.first_row + first) * bytes) as u64;
+                let read = source.read(tensor.part, offset, num * bytes).await?;
+                if read.len() != num * bytes {
+                    let (name, got) = (&tensor.name, read.len());
+                    return Err(Error::Network(format!("tensor {name}: {} bytes asked, {got} read", num * bytes)));
+                }
+                let mut packed = vec![0; num * words];
+                for (row, packed) in read.chunks_exact(bytes).zip(packed.chunks_exact_mut(words)) {
+                    tensor.format.pack_row(row, packed);
+                }
+                self.executor.write(placement.buffer, placement.offset_words + first * words, &packed);
+                loaded_bytes += (num * bytes) as u64;
+                if loaded_bytes - flushed_bytes >= FLUSH_BYTES {
+                    self.executor.flush().await?;
+                    flushed_bytes = loaded_bytes;
+                }
+                progress(LoadProgress::Weights { loaded_bytes, total_bytes })?;
+            }
+        }
+        self.executor.flush().await
+    }
+
+    /// The model's numbers.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// What it takes on the device.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The KV pools it has allocated.
+    pub fn groups(&self) -> Vec<GroupConfig> {
+        self.layout.groups.clone()
+    }
+
+    /// Who replays the forward pass.
+    pub fn executor(&self) -> &E {
+        &self.executor
+    }
+
+    /// Dispatches of one layer in decode, the most of any layer.
+    pub fn layer_dispatches(&self) -> usize {
+        self.layer_dispatches
+    }
+
+    /// Runs a step and returns the logits of its rows, before edits. Shape [rows, V].
+    ///
+    /// # Errors
+    /// As [`Forward::forward`].
+    pub async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
+        let step = self.write(batch)?;
+        let vocab = self.config.vocab;
+        let read = self.executor.run(&step, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
+        Ok(read[0].chunks_exact(vocab).map(|row| bytemuck::cast_slice(row).to_vec()).collect())
+    }
+
+    /// Writes a batch into the step's buffers.
+    fn write(&mut self, batch: &Batch) -> Result<Step> {
+        self.layout.limits.check(batch)?;
+        let (io, limits) = (self.io, self.layout.limits);
+        let mut words = Vec::with_capacity(batch.tokens.len() * 5);
+        for token in &batch.tokens {
+            words.extend([token.id, token.position, token.sequence, token.slots[0], token.slots[1]]);
+        }
+        self.executor.write(io.tokens, 0, &words);
+        for (group, tables) in batch.tables.iter().enumerate() {
+            for (sequence, table) in tables.iter().enumerate() {
+                let row = group * limits.max_sequences + sequence;
+                self.executor.write(io.tables, row * limits.max_blocks, table);
+            }
+        }
+        self.executor.write(io.rows, 0, &batch.rows);
+        words.clear();
+        for s in &batch.sampling {
+            words.extend([s.temperature.to_bits(), s.top_k, s.top_p.to_bits(), s.min_p.to_bits()]);
+            words.extend([s.repetition_penalty, s.frequency_penalty, s.presence_penalty].map(f32::to_bits));
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves of the seed")]
+            words.extend([s.seed as u32, (s.seed >> 32) as u32, s.counter]);
+        }
+        self.executor.write(io.samplings, 0, &words);
+        words.clear();
+        for edit in &batch.edits {
+            // Kernels need finite numbers; no logit is anywhere near this.
+            words.extend([edit.row, edit.token, edit.seen, edit.count, edit.bias.max(-1e30).to_bits()]);
+        }
+        self.executor.write(io.edits, 0, &words);
+        let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+        Ok(Step {
+            num_tokens: count(batch.tokens.len()),
+            num_rows: count(batch.rows.len()),
+            num_edits: count(batch.edits.len()),
+            padding: 0,
+        })
+    }
+}
+
+impl<E: Executor> Forward for Model<E> {
+    fn limits(&self) -> BatchLimits {
+        self.layout.limits
+    }
+
+    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+        let step = self.write(batch)?;
+        let mut read = self.executor.run(&step, &[(self.io.ids, batch.rows.len())]).await?;
+        let ids = read.pop().unwrap_or_default();
+        match ids.iter().position(|&id| id == NOT_FINITE) {
+            None => Ok(ids),
+            Some(row) => {
+                Err(Error::WrongResult(format!("the logits of row {row} are not finite: nothing was drawn from them")))
+            }
+        }
+    }
+}
+
+async fn read_floats(source: &impl ByteSource, placement: &Placement) -> Result<Vec<f32>> {
+    let tensor = &placement.tensor;
+    let bytes = source.read(tensor.part, tensor.offset, 4 * tensor.row_elements()).await?;
+    Ok(bytemuck::pod_collect_to_vec(&bytes))
+}

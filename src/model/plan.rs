@@ -1,0 +1,157 @@
+//! What a model will need on a device, from its header alone.
+
+use super::batch::BatchLimits;
+use super::config::ModelConfig;
+use super::forward::{Graph, Layout};
+use crate::compute::{Purpose, Tuning};
+use crate::gguf::Gguf;
+use crate::kernels::KvFormat;
+use crate::kv::{BLOCK_SIZE, GroupConfig};
+use crate::{Error, Result};
+
+/// Context length when the caller names none: enough for a long chat, small enough for most devices.
+pub const DEFAULT_CONTEXT_LENGTH: usize = 4096;
+/// The shortest context that is worth loading a model for.
+pub const MIN_CONTEXT_LENGTH: usize = 128;
+/// Sequences in a step, when the caller does not say.
+const DEFAULT_MAX_SEQUENCES: usize = 4;
+/// Logit edits of a row beyond one for each token of the context: biases.
+const MAX_BIASES: usize = 1024;
+
+/// What a caller may choose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelOptions {
+    /// Tokens a prompt and its answer may have; shortened to what the model and the memory allow unless given.
+    pub context_length: Option<usize>,
+    /// How keys and values are stored.
+    pub kv: KvFormat,
+    /// Bytes that the model may take on the device.
+    pub memory_limit: Option<u64>,
+    /// Tokens in a step.
+    pub max_tokens: Option<usize>,
+    /// Sequences in a step.
+    pub max_sequences: Option<usize>,
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        Self { context_length: None, kv: KvFormat::F16, memory_limit: None, max_tokens: None, max_sequences: None }
+    }
+}
+
+/// What a device offers, as far as the plan depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Largest range that one binding may cover, in bytes.
+    pub binding_bytes: u64,
+    /// How kernels are chosen.
+    pub tuning: Tuning,
+}
+
+impl DeviceInfo {
+    /// WebGPU's default limits, for plans made where no device is open.
+    pub const BASELINE: Self = Self { binding_bytes: 128 << 20, tuning: Tuning::GPU };
+}
+
+/// What a model needs, exactly: the plan is what will be allocated.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Plan {
+    /// Bytes of weights on the device.
+    pub weights_bytes: u64,
+    /// Bytes of keys and values that each token of context adds.
+    pub kv_bytes_per_token: u64,
+    /// Bytes of the KV pools.
+    pub kv_bytes: u64,
+    /// Bytes of activations, logits and tables.
+    pub scratch_bytes: u64,
+    /// All of them.
+    pub total_bytes: u64,
+    /// Tokens a prompt and its answer may have.
+    pub context_length: usize,
+    /// Tokens the model was trained for: the most that `context_length` may be.
+    pub max_context_length: usize,
+}
+
+/// Plans a model and records it.
+///
+/// # Errors
+/// `out_of_memory` when not even [`MIN_CONTEXT_LENGTH`] (or the context asked for) fits, `context_too_long` when more is
+/// asked for than the model was trained for, and those of [`Graph::record`].
+pub fn plan(
+    config: &ModelConfig,
+    gguf: &Gguf,
+    device: &DeviceInfo,
+    options: &ModelOptions,
+) -> Result<(Plan, Layout, Graph)> {
+    let max = config.context_length;
+    if let Some(asked) = options.context_length.filter(|&asked| asked > max) {
+        return Err(Error::ContextTooLong { asked, allowed: max });
+    }
+    if options.context_length.is_some_and(|asked| asked < BLOCK_SIZE) {
+        let asked = options.context_length.unwrap_or(0);
+        return Err(Error::BadRequest(format!("a context of {asked} tokens, at least {BLOCK_SIZE} needed")));
+    }
+    let mut context = options.context_length.unwrap_or(DEFAULT_CONTEXT_LENGTH.min(max));
+    loop {
+        let layout = layout(config, device, options, context);
+        let graph = Graph::record(config, gguf, &layout)?;
+        let plan = measure(config, &graph, &layout, context);
+        let allowed = options.memory_limit.unwrap_or(u64::MAX);
+        let largest_kv = largest_buffer(&graph, Purpose::Kv).max(largest_buffer(&graph, Purpose::Scratch));
+        let lacks = if plan.total_bytes > allowed {
+            Some(("the model with its context", plan.total_bytes, allowed))
+        } else if largest_kv > device.binding_bytes {
+            Some(("the largest buffer of the KV cache", largest_kv, device.binding_bytes))
+        } else {
+            None
+        };
+        let Some((what, asked, allowed)) = lacks else { return Ok((plan, layout, graph)) };
+        if options.context_length.is_some() || context <= MIN_CONTEXT_LENGTH {
+            return Err(Error::OutOfMemory { what: format!("{what} ({context} tokens)"), asked, allowed });
+        }
+        context = (context / 2).max(MIN_CONTEXT_LENGTH.min(max));
+    }
+}
+
+fn layout(config: &ModelConfig, device: &DeviceInfo, options: &ModelOptions, context: usize) -> Layout {
+    let max_tokens = options.max_tokens.unwrap_or(device.tuning.max_tokens).clamp(1, context);
+    let max_sequences = options.max_sequences.unwrap_or(DEFAULT_MAX_SEQUENCES).max(1);
+    let max_blocks = context.div_ceil(BLOCK_SIZE);
+    let group = |window: Option<usize>| {
+        let num_blocks = match window {
+            None => max_blocks,
+            // What a window can touch while the tokens of a step are added, for every sequence of the step.
+            Some(window) => max_blocks.min((window + max_tokens).div_ceil(BLOCK_SIZE) + 1) * max_sequences,
+        };
+        GroupConfig { num_blocks, window }
+    };
+    let limits = BatchLimits {
+        max_tokens,
+        max_sequences,
+        max_rows: max_sequences,
+        max_edits: max_sequences * (context + MAX_BIASES),
+        max_blocks,
+    };
+    let groups = config.groups().into_iter().map(group).collect();
+    Layout { limits, groups, kv: options.kv, binding_bytes: device.binding_bytes, tuning: device.tuning }
+}
+
+fn measure(config: &ModelConfig, graph: &Graph, layout: &Layout, context_length: usize) -> Plan {
+    let bytes = |purpose| graph.recording.bytes(purpose);
+    let full = (0..config.num_layers).filter(|&layer| !config.is_sliding(layer)).count();
+    let row_words = layout.kv.row_words(config.kv_heads * config.head_dim);
+    Plan {
+        weights_bytes: bytes(Purpose::Weights),
+        kv_bytes_per_token: (2 * full * 4 * row_words) as u64,
+        kv_bytes: bytes(Purpose::Kv),
+        scratch_bytes: bytes(Purpose::Scratch),
+        total_bytes: bytes(Purpose::Weights) + bytes(Purpose::Kv) + bytes(Purpose::Scratch),
+        context_length,
+        max_context_length: config.context_length,
+    }
+}
+
+fn largest_buffer(graph: &Graph, purpose: Purpose) -> u64 {
+    let buffers = graph.recording.buffers().iter().filter(|buffer| buffer.purpose == purpose);
+    buffers.map(|buffer| 4 * buffer.size_words as u64).max().unwrap_or(0)
+}
