@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use web_time::Instant;
 
 use super::executor::Executor;
 use super::gpu::Gpu;
@@ -17,6 +18,15 @@ struct Compiled {
     class: RowClass,
 }
 
+/// What replaying has cost the CPU since the executor was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ExecutorStats {
+    /// Times the recording was replayed.
+    pub num_steps: u64,
+    /// Time spent writing buffers, encoding commands and submitting them, the writes of loading included.
+    pub encode_ms: f64,
+}
+
 /// Owns a recording and the GPU memory of its buffers.
 #[derive(Debug)]
 pub struct GpuExecutor {
@@ -26,6 +36,7 @@ pub struct GpuExecutor {
     compiled: Vec<Compiled>,
     step: wgpu::Buffer,
     readback: wgpu::Buffer,
+    stats: ExecutorStats,
 }
 
 impl GpuExecutor {
@@ -43,12 +54,17 @@ impl GpuExecutor {
         let readback = create_readback(&gpu, 256);
         let compiled = Compiler::new(&gpu, &step).compile_all(&recording, &buffers).await?;
         gpu.fault()?;
-        Ok(Self { gpu, recording, buffers, compiled, step, readback })
+        Ok(Self { gpu, recording, buffers, compiled, step, readback, stats: ExecutorStats::default() })
     }
 
     /// The device it runs on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
+    }
+
+    /// What replaying has cost the CPU so far.
+    pub fn stats(&self) -> ExecutorStats {
+        self.stats
     }
 
     fn encode(&self, step: &Step, reads: &[(BufferId, usize)]) -> wgpu::CommandBuffer {
@@ -80,7 +96,9 @@ impl Executor for GpuExecutor {
     }
 
     fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]) {
+        let start = Instant::now();
         self.gpu.queue.write_buffer(&self.buffers[buffer.0], 4 * offset_words as u64, bytemuck::cast_slice(words));
+        self.stats.encode_ms += elapsed_ms(start);
     }
 
     async fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
@@ -90,8 +108,11 @@ impl Executor for GpuExecutor {
             // Only the first step that asks for logits comes here.
             self.readback = create_readback(&self.gpu, read_bytes);
         }
+        let start = Instant::now();
         self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
         self.gpu.queue.submit([self.encode(step, reads)]);
+        self.stats.encode_ms += elapsed_ms(start);
+        self.stats.num_steps += 1;
         let words = map(&self.gpu, &self.readback, read_bytes).await?;
         self.gpu.fault()?;
         let mut rest = words.as_slice();
@@ -115,6 +136,10 @@ impl Executor for GpuExecutor {
         let _ = receiver.await;
         self.gpu.fault()
     }
+}
+
+fn elapsed_ms(start: Instant) -> f64 {
+    1e3 * start.elapsed().as_secs_f64()
 }
 
 /// Lets native callbacks run; in a browser the event loop does.

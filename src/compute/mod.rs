@@ -13,7 +13,7 @@ mod tuning;
 pub use cpu::{Bindings, CpuExecutor};
 pub use executor::Executor;
 pub use gpu::{Gpu, GpuLimits, GpuOptions};
-pub use gpu_executor::GpuExecutor;
+pub use gpu_executor::{ExecutorStats, GpuExecutor};
 pub use recording::{
     Access, BufferId, BufferInfo, Dispatch, FEW_ROWS, Kernel, Purpose, Recording, RowClass, Rows, Step,
 };

@@ -117,6 +117,10 @@ pub trait Kernel: fmt::Debug {
     fn weight_bytes(&self) -> u64 {
         0
     }
+    /// Bytes of the KV cache that one run has to read for a single token at `position`, for the same account.
+    fn cache_bytes(&self, _position: usize) -> u64 {
+        0
+    }
 }
 
 /// A kernel and the buffers it runs on.

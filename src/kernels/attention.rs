@@ -78,6 +78,12 @@ impl Kernel for Attention {
         [(step.num_tokens * word(self.heads)).div_ceil(self.tuning.groups()), 1, 1]
     }
 
+    fn cache_bytes(&self, position: usize) -> u64 {
+        let num_seen = (position + 1).min(self.window.unwrap_or(usize::MAX));
+        // Every query head reads the keys and values of its own key-value head.
+        (2 * self.heads * num_seen * 4 * self.kv.row_words(self.head_dim)) as u64
+    }
+
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         let (q, k, v) = (bindings.f32(0), bindings.u32(1), bindings.u32(2));
         let (tokens, tables, mut out) = (bindings.u32(3), bindings.u32(4), bindings.f32_mut(5));

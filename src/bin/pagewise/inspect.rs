@@ -1,9 +1,12 @@
 //! `inspect`: what is in a model file. Reads its header only.
 
-use crate::output::{self, printable};
+use crate::device::MemoryArgs;
+use crate::output::{self, grouped, printable, size};
 use pagewise::Result;
 use pagewise::gguf::{Array, Gguf, TensorInfo, Value};
+use pagewise::model::{self, DeviceInfo, ModelConfig, Plan};
 use pagewise::quant::Format;
+use pagewise::text::{ChatTemplate, Tokenizer};
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,6 +21,8 @@ const STRING_HEAD: usize = 80;
 pub(crate) struct Args {
     /// GGUF file, or the first part of a split one.
     model: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -26,12 +31,21 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (source, gguf) = output::open_model(&args.model)?;
     let num_parts = pagewise::gguf::ByteSource::num_parts(&source);
+    let planned = plan(&gguf, &args.memory);
     if args.json {
-        output::print_json(&to_json(&gguf, num_parts));
+        output::print_json(&to_json(&gguf, num_parts, &planned));
     } else {
-        output::print(&to_text(&gguf, num_parts));
+        output::print(&to_text(&gguf, num_parts, &planned));
     }
     Ok(())
+}
+
+/// What running the model takes on a device with WebGPU's default limits; the error is why it cannot run.
+fn plan(gguf: &Gguf, memory: &MemoryArgs) -> Result<Plan> {
+    let config = ModelConfig::from_gguf(gguf)?;
+    Tokenizer::from_metadata(&gguf.metadata)?;
+    ChatTemplate::from_metadata(&gguf.metadata)?;
+    model::plan(&config, gguf, &DeviceInfo::BASELINE, &memory.options()).map(|(plan, ..)| plan)
 }
 
 /// Tensors, weights and bytes of one format.
@@ -62,7 +76,7 @@ fn shares(gguf: &Gguf) -> Vec<Share> {
     shares
 }
 
-fn to_json(gguf: &Gguf, num_parts: usize) -> Json {
+fn to_json(gguf: &Gguf, num_parts: usize, planned: &Result<Plan>) -> Json {
     let metadata: serde_json::Map<String, Json> =
         gguf.metadata.iter().map(|(key, value)| (key.to_owned(), value_json(value))).collect();
     let formats = shares(gguf).into_iter().map(|share| {
@@ -91,6 +105,8 @@ fn to_json(gguf: &Gguf, num_parts: usize) -> Json {
         "tensor_bytes": gguf.tensor_bytes(),
         "num_tensors": gguf.tensors.len(),
         "num_elements": gguf.tensors.iter().map(num_elements).sum::<u64>(),
+        "plan": planned.as_ref().ok(),
+        "cannot_run": planned.as_ref().err().map(output::error_json),
         "formats": formats.collect::<Json>(),
         "metadata": metadata,
         "tensors": tensors.collect::<Json>(),
@@ -150,7 +166,7 @@ fn f32_json(value: f32) -> Json {
     value.to_string().parse::<f64>().map_or(Json::Null, |value| json!(value))
 }
 
-fn to_text(gguf: &Gguf, num_parts: usize) -> String {
+fn to_text(gguf: &Gguf, num_parts: usize, planned: &Result<Plan>) -> String {
     let mut text = String::new();
     let name = printable(text_under(gguf, "general.name").unwrap_or("unnamed model"));
     let architecture = printable(text_under(gguf, "general.architecture").unwrap_or("unknown architecture"));
@@ -167,6 +183,7 @@ fn to_text(gguf: &Gguf, num_parts: usize) -> String {
             size(gguf.tensor_bytes()),
         ),
     );
+    add_plan(&mut text, planned);
     line(&mut text, format_args!("\nFormats"));
     for Share { format, num_tensors, num_elements, size_bytes } in shares(gguf) {
         let [elements, bytes] = [grouped(num_elements), size(size_bytes)];
@@ -189,6 +206,21 @@ fn to_text(gguf: &Gguf, num_parts: usize) -> String {
     text
 }
 
+fn add_plan(text: &mut String, planned: &Result<Plan>) {
+    let plan = match planned {
+        Ok(plan) => plan,
+        Err(error) => return line(text, format_args!("\nCannot run: {}", printable(&error.to_string()))),
+    };
+    line(text, format_args!("\nMemory on the device"));
+    line(text, format_args!("  weights {:>10}", size(plan.weights_bytes)));
+    let [kv, per_token] = [plan.kv_bytes, plan.kv_bytes_per_token].map(size);
+    line(text, format_args!("  KV      {kv:>10}  ({per_token} a token)"));
+    line(text, format_args!("  scratch {:>10}", size(plan.scratch_bytes)));
+    line(text, format_args!("  total   {:>10}", size(plan.total_bytes)));
+    let (context, trained) = (plan.context_length, plan.max_context_length);
+    line(text, format_args!("  context {context:>10} tokens, of {trained} that the model was trained for"));
+}
+
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{arguments}");
@@ -207,30 +239,5 @@ fn value_text(value: &Value) -> String {
             format!("{} ... ({} bytes)", json!(head), string.len())
         }
         other => value_json(other).to_string(),
-    }
-}
-
-/// A number with its digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes in the unit that fits.
-fn size(bytes: u64) -> String {
-    #[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
-    let bytes_f = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes_f / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes_f / 1e6),
-        _ => format!("{:.2} GB", bytes_f / 1e9),
     }
 }

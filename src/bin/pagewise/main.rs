@@ -2,13 +2,21 @@
 //! standard output as `{"error": {"code", "message"}}` under `--json`. Exit status: 0, 1 for an error, 2 for wrong usage.
 
 #[cfg(not(target_arch = "wasm32"))]
+mod bench;
+#[cfg(not(target_arch = "wasm32"))]
+mod device;
+#[cfg(not(target_arch = "wasm32"))]
+mod generate;
+#[cfg(not(target_arch = "wasm32"))]
 mod inspect;
+#[cfg(not(target_arch = "wasm32"))]
+mod logits;
 #[cfg(not(target_arch = "wasm32"))]
 mod output;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{inspect, output};
+    use crate::{bench, generate, inspect, logits, output};
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -23,11 +31,17 @@ mod cli {
     #[derive(Debug, Subcommand)]
     enum Command {
         Inspect(inspect::Args),
+        Logits(logits::Args),
+        Generate(generate::Args),
+        Bench(bench::Args),
     }
 
     pub(super) fn run() -> ExitCode {
         match Cli::parse().command {
             Command::Inspect(args) => output::finish(inspect::run(&args), args.json),
+            Command::Logits(args) => output::finish(logits::run(&args), args.json),
+            Command::Generate(args) => output::finish(generate::run(&args), args.json),
+            Command::Bench(args) => output::finish(bench::run(&args), args.json),
         }
     }
 }

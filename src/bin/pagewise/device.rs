@@ -1,0 +1,191 @@
+//! What the subcommands that compute have in common: their flags, and a model on the device that was asked for.
+
+use pagewise::Result;
+use pagewise::compute::{Executor, ExecutorStats, Gpu, GpuOptions, Recording};
+use pagewise::engine::{Evaluation, evaluate};
+use pagewise::gguf::{FileSource, Gguf};
+use pagewise::kernels::KvFormat;
+use pagewise::kv::GroupConfig;
+use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, ModelConfig, ModelOptions};
+use pagewise::model::{load_cpu, load_gpu};
+use pollster::block_on;
+
+/// How keys and values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kv {
+    /// Half precision.
+    F16,
+    /// Single precision.
+    F32,
+}
+
+impl Kv {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kv::F16 => "f16",
+            Kv::F32 => "f32",
+        }
+    }
+
+    pub(crate) fn format(self) -> KvFormat {
+        match self {
+            Kv::F16 => KvFormat::F16,
+            Kv::F32 => KvFormat::F32,
+        }
+    }
+}
+
+/// Who computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExecutorKind {
+    /// The kernels' shaders on a GPU, or on a software adapter.
+    Gpu,
+    /// The kernels' twins on one CPU core: slow.
+    Cpu,
+}
+
+/// Flags that decide how much memory a model takes.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct MemoryArgs {
+    /// How keys and values are stored.
+    #[arg(long, value_enum, default_value = "f16")]
+    pub(crate) kv: Kv,
+    /// Tokens that a prompt and its answer may have.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) context: Option<usize>,
+    /// Memory that the model may take on the device.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory_limit: Option<u64>,
+    /// Tokens computed at a time, at most.
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_tokens_per_step: Option<usize>,
+}
+
+impl MemoryArgs {
+    pub(crate) fn options(&self) -> ModelOptions {
+        ModelOptions {
+            context_length: self.context,
+            kv: self.kv.format(),
+            memory_limit: self.memory_limit,
+            max_tokens: self.max_tokens_per_step,
+            max_sequences: None,
+        }
+    }
+
+    /// A context of at least `least` tokens and of `num_tokens` where there is need for more, unless one was asked for.
+    pub(crate) fn with_context_for(self, num_tokens: usize, least: usize, gguf: &Gguf) -> Result<Self> {
+        let least = least.min(ModelConfig::from_gguf(gguf)?.context_length);
+        Ok(Self { context: self.context.or(Some(num_tokens.max(least))), ..self })
+    }
+}
+
+/// Flags that decide where a model runs.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DeviceArgs {
+    /// Who computes.
+    #[arg(long, value_enum, default_value = "gpu")]
+    pub(crate) executor: ExecutorKind,
+    /// Take the adapter whose name contains this.
+    #[arg(long, value_name = "NAME-PART")]
+    adapter: Option<String>,
+    /// Use WebGPU's default limits and no optional feature, whatever the adapter offers.
+    #[arg(long)]
+    baseline: bool,
+}
+
+/// A model, and who computes it.
+#[derive(Debug)]
+pub(crate) enum NativeModel {
+    Cpu(CpuModel),
+    Gpu(GpuModel),
+}
+
+impl NativeModel {
+    /// Loads a model.
+    ///
+    /// # Errors
+    /// Those of the adapter, of planning and of loading.
+    pub(crate) fn load(
+        (source, gguf): &(FileSource, Gguf),
+        device: &DeviceArgs,
+        options: &ModelOptions,
+    ) -> Result<Self> {
+        if device.executor == ExecutorKind::Cpu {
+            return block_on(load_cpu(gguf, source, options)).map(NativeModel::Cpu);
+        }
+        let gpu_options =
+            GpuOptions { baseline: device.baseline, adapter: device.adapter.clone(), ..GpuOptions::default() };
+        let gpu = block_on(Gpu::open(&gpu_options))?;
+        block_on(load_gpu(gguf, source, gpu, options, |_| Ok(()))).map(NativeModel::Gpu)
+    }
+
+    /// The adapter's name; without one, that there is none.
+    pub(crate) fn adapter(&self) -> &str {
+        match self {
+            NativeModel::Cpu(_) => "none (CPU executor)",
+            NativeModel::Gpu(model) => model.executor().gpu().name(),
+        }
+    }
+
+    pub(crate) fn config(&self) -> &ModelConfig {
+        match self {
+            NativeModel::Cpu(model) => model.config(),
+            NativeModel::Gpu(model) => model.config(),
+        }
+    }
+
+    pub(crate) fn groups(&self) -> Vec<GroupConfig> {
+        match self {
+            NativeModel::Cpu(model) => model.groups(),
+            NativeModel::Gpu(model) => model.groups(),
+        }
+    }
+
+    pub(crate) fn layer_dispatches(&self) -> usize {
+        match self {
+            NativeModel::Cpu(model) => model.layer_dispatches(),
+            NativeModel::Gpu(model) => model.layer_dispatches(),
+        }
+    }
+
+    pub(crate) fn recording(&self) -> &Recording {
+        match self {
+            NativeModel::Cpu(model) => model.executor().recording(),
+            NativeModel::Gpu(model) => model.executor().recording(),
+        }
+    }
+
+    /// What replaying has cost the CPU; `None` where the CPU does everything.
+    pub(crate) fn stats(&self) -> Option<ExecutorStats> {
+        match self {
+            NativeModel::Cpu(_) => None,
+            NativeModel::Gpu(model) => Some(model.executor().stats()),
+        }
+    }
+
+    /// See [`evaluate`].
+    pub(crate) fn evaluate(&mut self, sequence: Evaluation, chunk: usize) -> Result<Vec<Vec<f32>>> {
+        let sequences = [sequence];
+        let mut logits = match self {
+            NativeModel::Cpu(model) => block_on(evaluate(model, &sequences, chunk)),
+            NativeModel::Gpu(model) => block_on(evaluate(model, &sequences, chunk)),
+        }?;
+        Ok(logits.pop().unwrap_or_default())
+    }
+}
+
+impl Forward for NativeModel {
+    fn limits(&self) -> BatchLimits {
+        match self {
+            NativeModel::Cpu(model) => model.limits(),
+            NativeModel::Gpu(model) => model.limits(),
+        }
+    }
+
+    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+        match self {
+            NativeModel::Cpu(model) => model.forward(batch).await,
+            NativeModel::Gpu(model) => model.forward(batch).await,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `generate`: continues a text or answers a conversation.
+
+use crate::device::{DeviceArgs, MemoryArgs, NativeModel};
+use crate::output;
+use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, Usage};
+use pagewise::gguf::Gguf;
+use pagewise::model::ModelOptions;
+use pagewise::text::{ChatTemplate, RenderOptions, Tokenizer};
+use pagewise::{Error, Result};
+use pollster::block_on;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Generate text.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// GGUF file, or the first part of a split one.
+    model: PathBuf,
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// Tokens of the answer, at most; until the context is full by default.
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<usize>,
+    /// End the answer before this text (repeatable).
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+    /// End the answer at this token (repeatable).
+    #[arg(long, value_name = "ID")]
+    stop_token_id: Vec<u32>,
+    /// Add to a token's logit before drawing; `-inf` forbids it (repeatable).
+    #[arg(long, value_name = "ID=VALUE", value_parser = logit_bias)]
+    logit_bias: Vec<(u32, f32)>,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Print one JSON object at the end instead of the text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Input {
+    /// Text to continue.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// File with a JSON array of {role, content} to answer, through the model's chat template.
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct SamplingArgs {
+    /// 0 to 2; 0 always takes the most probable token.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    temperature: f32,
+    /// Draw among this many most probable tokens; 0 means all.
+    #[arg(long, default_value_t = 0)]
+    top_k: u32,
+    /// Draw among the most probable tokens that together reach this probability.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    top_p: f32,
+    /// Drop tokens less probable than this share of the most probable one.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    min_p: f32,
+    /// Above 1 makes tokens of the prompt and the answer less likely.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    repetition_penalty: f32,
+    /// Taken from a token's logit once per time it is in the answer.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    frequency_penalty: f32,
+    /// Taken from a token's logit if it is in the answer.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    presence_penalty: f32,
+    /// Equal seeds give equal answers; taken from the clock by default.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+fn logit_bias(text: &str) -> Result<(u32, f32), String> {
+    let (id, value) = text.split_once('=').ok_or("ID=VALUE is wanted")?;
+    let id = id.parse().map_err(|error| format!("token id {id:?}: {error}"))?;
+    let value = value.parse().map_err(|error| format!("value {value:?}: {error}"))?;
+    Ok((id, value))
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let opened = output::open_model(&args.model)?;
+    let gguf = &opened.1;
+    let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
+    let seed = args.sampling.seed.unwrap_or_else(seed_from_clock);
+    let request = args.request(args.input.ids(gguf, &tokenizer)?, seed);
+    let options = ModelOptions { max_sequences: Some(1), ..args.memory.options() };
+    let model = NativeModel::load(&opened, &args.device, &options)?;
+    let answer = answer(model, tokenizer, request, !args.json)?;
+    if args.json {
+        output::print_json(&answer.to_json(seed));
+    } else if !answer.text.ends_with('\n') {
+        output::print("\n");
+    }
+    Ok(())
+}
+
+impl Args {
+    fn request(&self, prompt: Vec<u32>, seed: u64) -> Request {
+        let SamplingArgs { temperature, top_k, top_p, min_p, .. } = self.sampling;
+        let SamplingArgs { repetition_penalty, frequency_penalty, presence_penalty, .. } = self.sampling;
+        Request {
+            prompt,
+            max_tokens: self.max_tokens,
+            sampling: SamplingParams {
+                temperature,
+                top_k,
+                top_p,
+                min_p,
+                repetition_penalty,
+                frequency_penalty,
+                presence_penalty,
+                seed: Some(seed),
+            },
+            logit_bias: self.logit_bias.clone(),
+            stop: self.stop.clone(),
+            stop_token_ids: self.stop_token_id.clone(),
+            ignore_end_of_generation: false,
+        }
+    }
+}
+
+impl Input {
+    fn ids(&self, gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+        let Some(path) = &self.messages else {
+            return tokenizer.encode_prompt(self.prompt.as_deref().unwrap_or_default());
+        };
+        let messages = read_messages(path)?;
+        let template = ChatTemplate::from_metadata(&gguf.metadata)?
+            .ok_or_else(|| Error::BadRequest("the model has no chat template: use --prompt".into()))?;
+        let now_s = since_1970().as_secs();
+        let options = RenderOptions {
+            add_generation_prompt: true,
+            now_unix_s: i64::try_from(now_s).unwrap_or(i64::MAX),
+            ..RenderOptions::default()
+        };
+        tokenizer.encode_prompt(&template.render(&messages, &options)?)
+    }
+}
+
+/// Reads a JSON array.
+fn read_messages(path: &Path) -> Result<Json> {
+    let bad = |error: &dyn std::fmt::Display| Error::BadRequest(format!("messages in `{}`: {error}", path.display()));
+    let text = std::fs::read(path).map_err(|error| bad(&error))?;
+    let messages: Json = serde_json::from_slice(&text).map_err(|error| bad(&error))?;
+    if messages.is_array() { Ok(messages) } else { Err(bad(&"a JSON array is wanted")) }
+}
+
+fn since_1970() -> std::time::Duration {
+    // A clock before 1970 is no reason to fail.
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn seed_from_clock() -> u64 {
+    let since = since_1970();
+    since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()))
+}
+
+struct Answer {
+    ids: Vec<u32>,
+    text: String,
+    reason: FinishReason,
+    usage: Usage,
+    timings: Timings,
+    adapter: String,
+}
+
+impl Answer {
+    fn to_json(&self, seed: u64) -> Json {
+        json!({
+            "ids": self.ids,
+            "text": self.text,
+            "finish_reason": self.reason.name(),
+            "usage": self.usage,
+            "timings": self.timings,
+            "seed": seed,
+            "adapter": self.adapter,
+        })
+    }
+}
+
+/// Runs one request to its end, printing its text on the way if `streams`.
+fn answer(model: NativeModel, tokenizer: Rc<Tokenizer>, request: Request, streams: bool) -> Result<Answer> {
+    let (groups, adapter) = (model.groups(), model.adapter().to_owned());
+    let mut engine = Engine::new(model, tokenizer, groups, EngineOptions::default());
+    let start = Instant::now();
+    let now = || 1e3 * start.elapsed().as_secs_f64();
+    engine.submit(request, now())?;
+    let (mut ids, mut text) = (Vec::new(), String::new());
+    while engine.has_work() {
+        for event in block_on(engine.step(now)) {
+            match event {
+                Event::Text { text: more, ids: more_ids, .. } => {
+                    if streams && !more.is_empty() {
+                        output::print_foreign(&more);
+                    }
+                    text.push_str(&more);
+                    ids.extend(more_ids);
+                }
+                Event::Finished { reason, usage, timings, .. } => {
+                    return Ok(Answer { ids, text, reason, usage, timings, adapter });
+                }
+                Event::Failed { error, .. } => return Err(error),
+            }
+        }
+    }
+    Err(Error::WrongResult("the answer did not end".into()))
+}
