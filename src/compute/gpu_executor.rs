@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+
 use web_time::Instant;
 
 use super::executor::Executor;

@@ -1,6 +1,6 @@
 //! `bench`: how fast a model runs here, and how far that is from what has to be done.
 
-use crate::device::{DeviceArgs, ExecutorKind, MemoryArgs, NativeModel};
+use crate::device::{self, DeviceArgs, ExecutorKind, MemoryArgs, NativeModel};
 use crate::output;
 use pagewise::compute::{ExecutorStats, Step};
 use pagewise::engine::{Engine, EngineOptions, Event, Request, SamplingParams, Timings};
@@ -139,7 +139,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let opened = output::open_model(&args.model)?;
+    let opened = device::open(&args.model)?;
     let gguf = &opened.1;
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
     let num_tokens = args.prompt_tokens.saturating_add(args.max_tokens);

@@ -1,5 +1,6 @@
 //! What the subcommands that compute have in common: their flags, and a model on the device that was asked for.
 
+use crate::output;
 use pagewise::Result;
 use pagewise::compute::{Executor, ExecutorStats, Gpu, GpuOptions, Recording};
 use pagewise::engine::{Evaluation, evaluate};
@@ -9,6 +10,7 @@ use pagewise::kv::GroupConfig;
 use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, ModelConfig, ModelOptions};
 use pagewise::model::{load_cpu, load_gpu};
 use pollster::block_on;
+use std::path::Path;
 
 /// How keys and values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -91,6 +93,16 @@ pub(crate) struct DeviceArgs {
     /// Use WebGPU's default limits and no optional feature, whatever the adapter offers.
     #[arg(long)]
     baseline: bool,
+}
+
+/// Opens a model to be run: what cannot run at all is told first, whatever else may be wrong with the file.
+///
+/// # Errors
+/// Those of [`output::open_model`], and `unsupported_model`.
+pub(crate) fn open(path: &Path) -> Result<(FileSource, Gguf)> {
+    let opened = output::open_model(path)?;
+    ModelConfig::from_gguf(&opened.1)?;
+    Ok(opened)
 }
 
 /// A model, and who computes it.

@@ -1,6 +1,6 @@
 //! `generate`: continues a text or answers a conversation.
 
-use crate::device::{DeviceArgs, MemoryArgs, NativeModel};
+use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
 use crate::output;
 use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, Usage};
 use pagewise::gguf::Gguf;
@@ -90,7 +90,7 @@ fn logit_bias(text: &str) -> Result<(u32, f32), String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let opened = output::open_model(&args.model)?;
+    let opened = device::open(&args.model)?;
     let gguf = &opened.1;
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
     let seed = args.sampling.seed.unwrap_or_else(seed_from_clock);

@@ -1,6 +1,6 @@
 //! `logits`: what the model says of given tokens, before sampling.
 
-use crate::device::{DeviceArgs, MemoryArgs, NativeModel};
+use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
 use crate::output::{self, printable};
 use pagewise::engine::Evaluation;
 use pagewise::model::{Forward, MIN_CONTEXT_LENGTH};
@@ -45,7 +45,7 @@ struct Report {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let ids = &args.ids;
     let positions = args.positions.clone().unwrap_or_else(|| (0..ids.len()).collect());
-    let opened = output::open_model(&args.model)?;
+    let opened = device::open(&args.model)?;
     let gguf = &opened.1;
     let memory = args.memory.with_context_for(ids.len(), MIN_CONTEXT_LENGTH, gguf)?;
     let mut model = NativeModel::load(&opened, &args.device, &memory.options())?;
