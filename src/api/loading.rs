@@ -120,7 +120,7 @@ async fn build(
     let mut total = gguf.tensor_bytes();
     let progress = |progress| {
         match progress {
-            LoadProgress::Compile => report(on_progress, "compile", 0, total),
+            LoadProgress::Probe | LoadProgress::Compile => report(on_progress, "compile", 0, total),
             LoadProgress::Weights { loaded_bytes, total_bytes } => {
                 total = total_bytes;
                 report(on_progress, "weights", loaded_bytes, total_bytes);
