@@ -11,7 +11,7 @@ use pagewise::compute::Executor;
 use pagewise::engine::{Evaluation, evaluate};
 use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
-use pagewise::model::{Model, ModelOptions, load_cpu, load_gpu, probe};
+use pagewise::model::{Model, ModelConfig, ModelOptions, load_cpu, load_gpu, probe};
 use pollster::block_on;
 
 fn options(kv: KvFormat) -> ModelOptions {

@@ -14,7 +14,7 @@ use crate::compute::{Gpu, GpuOptions, Tuning};
 use crate::engine::{Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
-use crate::model::{self, DeviceInfo, LoadProgress, ModelConfig, ModelOptions, Plan};
+use crate::model::{self, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan};
 use crate::text::{ChatTemplate, Tokenizer};
 
 /// `EngineOptions` of `js/src/protocol.ts`.
