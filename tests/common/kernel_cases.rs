@@ -1,4 +1,5 @@
 //! The cases that every kernel variant is checked with, natively and in a browser: shapes around the tile sizes.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 use pagewise::compute::{Reduce, Tuning};
 use pagewise::kernels::cases::{self, AttentionShape, Case};
@@ -12,6 +13,19 @@ pub(crate) const TUNINGS: [Tuning; 3] =
 /// A group of cases, for one way of choosing kernels.
 pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
+/// All of them.
+pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
+    let groups: [Cases; 6] = [
+        projections_of_every_format,
+        projections_of_every_epilogue,
+        embeddings_of_every_format,
+        norms,
+        attention,
+        sampling,
+    ];
+    groups.iter().flat_map(|cases| cases(tuning)).collect()
+}
+
 pub(crate) fn projections_of_every_format(tuning: &Tuning) -> Vec<Case> {
     let case = |t| move |format| cases::projection(tuning, format, [t, 37, 512], Epilogue::Store);
     [1, 9].into_iter().flat_map(|t| Format::ALL.map(case(t))).collect()
@@ -19,9 +33,8 @@ pub(crate) fn projections_of_every_format(tuning: &Tuning) -> Vec<Case> {
 
 pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
     let shapes = [(1, 1, 32), (2, 65, 64), (4, 128, 96), (5, 31, 32), (8, 33, 160), (33, 130, 64), (64, 64, 64)];
-    let case = |epilogue| {
-        move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue)
-    };
+    let case =
+        |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
     let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
     epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
 }
