@@ -107,7 +107,7 @@ impl ChatTemplate {
             documents => Value::from(()),
             ..template_functions::clock(options.now_unix_s)
         };
-        let tokens = Value::from_iter(self.tokens.iter().map(|(name, text)| (*name, Value::from(text.as_str()))));
+        let tokens = Value::from_pairs(self.tokens.iter().map(|(name, text)| (*name, Value::from(text.as_str()))));
         let extra = Value::from(Serde(&options.extra));
         let template = self.environment.get_template(NAME).map_err(unusable)?;
         let mut text = Bounded::default();

@@ -21,7 +21,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
 
 /// The variables that [`strftime_now`] reads.
 pub(super) fn clock(now_unix_s: i64) -> Value {
-    Value::from_iter([(CLOCK, Value::from(now_unix_s))])
+    Value::from_pairs([(CLOCK, Value::from(now_unix_s))])
 }
 
 /// The words of a template that refused its input.

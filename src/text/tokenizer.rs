@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 enum Algorithm {
     ByteLevel(Box<ByteLevel>),
-    SentencePiece(SentencePiece),
+    SentencePiece(Box<SentencePiece>),
 }
 
 /// A model's tokeniser, as its file describes it.
@@ -66,7 +66,7 @@ impl Tokenizer {
         let roles = Roles::new(metadata, &mut vocab, sentencepiece)?;
         let splitter = Splitter::new(&vocab);
         let (algorithm, default_add_bos) = if sentencepiece {
-            (Algorithm::SentencePiece(SentencePiece::new(&vocab, roles.unknown)), true)
+            (Algorithm::SentencePiece(Box::new(SentencePiece::new(&vocab, roles.unknown))), true)
         } else {
             let family = Family::named(metadata.opt_str("tokenizer.ggml.pre")?.unwrap_or(DEFAULT))?;
             let merges = metadata.strings("tokenizer.ggml.merges")?;

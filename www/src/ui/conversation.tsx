@@ -50,7 +50,6 @@ export function Conversation(): JSX.Element {
   };
 
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the clicks are those of buttons inside, which have keys of their own
     <section
       ref={scroller}
       class="conversation"
@@ -58,7 +57,7 @@ export function Conversation(): JSX.Element {
       aria-label="Conversation"
       // Finished paragraphs are announced by Announcer; this region would read every few letters.
       aria-live="off"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
+      // It scrolls, so the keyboard has to reach it.
       tabIndex={0}
       onScroll={onScroll}
       onClick={(event) => void copyCodeBlock(event)}

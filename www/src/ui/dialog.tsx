@@ -30,7 +30,6 @@ export function Dialog({ title, shape, onClose, children }: DialogProps): JSX.El
   };
 
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, by the browser itself
     <dialog ref={element} class={shape} aria-labelledby={titleId} onClose={onClose} onClick={closeOnBackdrop}>
       <div class="dialog-head">
         <h2 id={titleId}>{title}</h2>

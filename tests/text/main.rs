@@ -1,0 +1,9 @@
+//! Tests of `src/text`: the golden files, vocabularies made for the purpose, properties, hostile input.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod golden;
+mod hostile;
+mod stop;
+mod support;
+mod template;
+mod tokenizer;
