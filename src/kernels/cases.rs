@@ -290,6 +290,11 @@ pub fn sample(tuning: &Tuning, vocab: usize) -> Case {
 }
 
 impl Case {
+    /// What is run.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
     /// Runs the case on the device and on the CPU and compares.
     ///
     /// # Errors
