@@ -67,7 +67,7 @@ export interface AdapterInfo {
   description: string;
   /** True when the adapter computes on the CPU (SwiftShader, lavapipe). */
   isSoftware: boolean;
-  /** Optional WebGPU features in use, such as `subgroups` and `shader-f16`. */
+  /** Optional WebGPU features that it has, such as `subgroups` and `shader-f16`. */
   features: string[];
 }
 

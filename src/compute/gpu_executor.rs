@@ -114,7 +114,13 @@ impl Executor for GpuExecutor {
         self.gpu.queue.submit([self.encode(step, reads)]);
         self.stats.encode_ms += elapsed_ms(start);
         self.stats.num_steps += 1;
-        let words = map(&self.gpu, &self.readback, read_bytes).await?;
+        let words = if read_bytes > 0 {
+            map(&self.gpu, &self.readback, read_bytes).await?
+        } else {
+            // Not waiting would put all chunks of a long prompt on the queue, where nothing can be cancelled any more.
+            self.flush().await?;
+            Vec::new()
+        };
         self.gpu.fault()?;
         let mut rest = words.as_slice();
         let split = reads.iter().map(|&(_, num_words)| {
