@@ -135,9 +135,9 @@ fn tensor_entries_are_checked() {
     corrupt(&writer, &["257 bytes of a tensor name, at most 256"]);
     corrupt(&tensor(&[1; 5], F32), &["`t`", "5 dimensions, 1 to 4"]);
     corrupt(&tensor(&[], F32), &["`t`", "0 dimensions, 1 to 4"]);
-    corrupt(&tensor(&[32, 0], F32), &["`t`", "a dimension of 0, 1 to 2147483648"]);
-    corrupt(&tensor(&[limits::MAX_DIMENSION + 1], F32), &["`t`", "a dimension of 2147483649"]);
-    corrupt(&tensor(&[limits::MAX_DIMENSION; 4], F32), &["`t`", "too large"]);
+    corrupt(&tensor(&[32, 0], F32), &["`t`", "a dimension of 0, 1 to 268435456"]);
+    corrupt(&tensor(&[limits::MAX_DIMENSION + 1], F32), &["`t`", "a dimension of 268435457"]);
+    corrupt(&tensor(&[32, limits::MAX_DIMENSION, 2], F32), &["`t`", "536870912 rows or more, at most 268435456"]);
     corrupt(&tensor(&[48], 2), &["`t`", "rows of 48 elements, Q4_0 needs a multiple of 32"]);
     let supported = ["`t`", "Q3_K", "supported are F32, F16, BF16, Q4_0"];
     refused(opened(tensor(&[256], 11).build()), "unsupported_model", &supported);

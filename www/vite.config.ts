@@ -58,7 +58,9 @@ export default defineConfig(({ mode }) => {
     },
     server: { fs: { allow: [local('..')] } },
     test: {
-      environment: 'happy-dom',
+      // DOMPurify supports jsdom and not happy-dom.
+      environment: 'jsdom',
+      setupFiles: ['tests/setup.ts'],
       include: ['tests/**/*.test.{ts,tsx}'],
       restoreMocks: true,
     },

@@ -137,13 +137,17 @@ async function withWorker<T>(
   }
 }
 
-function checkPlanOptions({ contextLength, kv = 'f16' }: PlanOptions): EngineOptions {
+function checkPlanOptions({ contextLength, maxGpuBytes, kv = 'f16' }: PlanOptions): EngineOptions {
   if (kv !== 'f16' && kv !== 'f32') {
     throw new PagewiseError('bad_request', `kv: 'f16' or 'f32' is needed, ${String(kv)} given`);
   }
-  if (contextLength === undefined) return { kv };
-  if (!Number.isSafeInteger(contextLength) || contextLength < 1) {
-    throw new PagewiseError('bad_request', `contextLength: a positive integer is needed, ${String(contextLength)} given`);
+  const options: EngineOptions = { kv };
+  for (const [name, value] of Object.entries({ contextLength, maxGpuBytes })) {
+    if (value === undefined) continue;
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new PagewiseError('bad_request', `${name}: a positive integer is needed, ${String(value)} given`);
+    }
+    options[name as 'contextLength' | 'maxGpuBytes'] = value;
   }
-  return { kv, contextLength };
+  return options;
 }

@@ -56,5 +56,6 @@ export async function probeAdapter(scope: GpuScope): Promise<AdapterProbe> {
     subgroups: adapter.features.has('subgroups'),
     subgroupMinSize: sizes.subgroupMinSize ?? 0,
     subgroupMaxSize: sizes.subgroupMaxSize ?? 0,
+    maxBufferBytes: Math.min(adapter.limits.maxStorageBufferBindingSize, adapter.limits.maxBufferSize),
   };
 }

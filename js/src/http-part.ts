@@ -83,7 +83,10 @@ export class HttpPart implements Part {
       while (filled < length) {
         const at = offset + filled;
         const stream = await this.#streamAt(file, at, length - filled, isSequential);
-        const piece = await stream.pull(length - filled);
+        const piece = await stream.pull(length - filled).catch((error: unknown) => {
+          this.#closeStream();
+          throw error;
+        });
         if (piece === undefined) {
           this.#closeStream();
           throw new TransientError('network', `${file.url} sent too few bytes at byte ${at}`, { url: file.url, offset: at });

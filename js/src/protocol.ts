@@ -34,6 +34,8 @@ export interface SourceSpec {
 export interface EngineOptions {
   /** Tokens that one conversation may have; absent: decided by the plan. */
   contextLength?: number;
+  /** Most bytes of GPU memory; absent: as much as there is. */
+  maxGpuBytes?: number;
   /** Format of the KV cache. */
   kv: KvFormat;
 }
@@ -46,6 +48,8 @@ export interface AdapterProbe extends AdapterInfo {
   subgroupMinSize: number;
   /** Most lanes of a subgroup; 0 when unknown. */
   subgroupMaxSize: number;
+  /** Largest buffer that a kernel can be given. */
+  maxBufferBytes: number;
 }
 
 /** Sampling, with every default filled in. */

@@ -17,11 +17,11 @@ export type ModelSource = PartSource | readonly PartSource[];
 export type KvFormat = 'f16' | 'f32';
 
 /** What loading is doing. */
-export type LoadPhase = 'header' | 'weights' | 'compile' | 'ready';
+export type LoadPhase = 'header' | 'compile' | 'weights' | 'ready';
 
 /** One report of {@link LoadOptions.onProgress}. */
 export interface LoadProgress {
-  /** `header` (reading metadata), `weights` (streaming tensors to the GPU), `compile` (pipelines, probe), `ready`. */
+  /** In this order: `header` (metadata), `compile` (buffers and kernels), `weights` (streamed to the GPU), `ready`. */
   phase: LoadPhase;
   /** Bytes of weights read so far. */
   loadedBytes: number;
@@ -43,10 +43,12 @@ export interface SourceOptions {
 
 /** What decides how much memory a model takes. */
 export interface PlanOptions extends SourceOptions {
-  /** Tokens that one conversation may have. Default: the smaller of the model's own and what fits. */
+  /** Tokens that one conversation may have. Default: 4096, or fewer where the model or the GPU allows fewer. */
   contextLength?: number;
   /** Number format of the KV cache. Default `'f16'`. */
   kv?: KvFormat;
+  /** Most bytes of GPU memory that the model may take. Default: as much as the device gives. */
+  maxGpuBytes?: number;
 }
 
 /** Options of {@link Engine.load}. */
@@ -109,7 +111,7 @@ export interface MemoryPlan {
   scratchBytes: number;
   /** Weights, KV cache and scratch. */
   totalBytes: number;
-  /** Context that would be used: the asked one, else the largest that fits. */
+  /** Context that would be used: the asked one, else the default, shortened to what fits. */
   contextLength: number;
   /** Tokens that the model was trained for. */
   trainedContextLength: number;

@@ -50,5 +50,5 @@ export interface WasmModule {
   /** Describes a file from its header. */
   inspect(source: ByteSource): Promise<ModelDescription>;
   /** Plans memory from a file's header. */
-  plan(source: ByteSource, options: EngineOptions): Promise<MemoryPlan>;
+  plan(source: ByteSource, options: EngineOptions & { adapter?: AdapterProbe }): Promise<MemoryPlan>;
 }

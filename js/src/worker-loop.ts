@@ -108,7 +108,7 @@ export class WorkerLoop {
       case 'inspect':
         return this.#withReader(message.source, (module, reader) => module.inspect(reader));
       case 'plan':
-        return this.#withReader(message.source, (module, reader) => module.plan(reader, message.options));
+        return this.#plan(message);
       case 'submit': {
         const promptTokens = this.#loaded().submit(message.id, message.request, arrivedMs);
         this.#active.add(message.id);
@@ -126,6 +126,13 @@ export class WorkerLoop {
         this.#active.clear();
         return null;
     }
+  }
+
+  /** Plans for the GPU that is there, else for the smallest that WebGPU allows. */
+  async #plan(message: Extract<CallMessage, { type: 'plan' }>): Promise<Calls['plan']['result']> {
+    const adapter = await this.#environment.probeAdapter().catch(() => undefined);
+    const options = adapter === undefined ? message.options : { ...message.options, adapter };
+    return this.#withReader(message.source, (module, reader) => module.plan(reader, options));
   }
 
   async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {

@@ -8,6 +8,7 @@
 mod batch;
 #[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
 mod engine;
+mod evaluate;
 mod metrics;
 mod output;
 mod request;
@@ -16,6 +17,7 @@ mod scheduler;
 mod sequence;
 
 pub use engine::{Engine, EngineOptions, Event};
+pub use evaluate::{Evaluation, evaluate};
 pub use metrics::{EngineMetrics, Timings, Usage};
 pub use output::FinishReason;
 pub use request::{MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Request, RequestId};

@@ -16,8 +16,8 @@ pub const MAX_TENSOR_NAME_BYTES: u64 = 256;
 pub const MAX_ARRAY_ELEMENTS: u64 = 4 << 20;
 /// Most dimensions of a tensor.
 pub const MAX_DIMENSIONS: u64 = 4;
-/// Largest single dimension of a tensor: what a shader can index.
-pub const MAX_DIMENSION: u64 = 1 << 31;
+/// Longest row of a tensor, and most rows over all further dimensions: bytes of a row fit in 32 bits.
+pub const MAX_DIMENSION: u64 = 1 << 28;
 /// Smallest alignment of tensor data.
 pub const MIN_ALIGNMENT: u64 = 8;
 /// Largest alignment of tensor data.

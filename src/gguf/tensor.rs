@@ -75,9 +75,16 @@ fn size_of(shape: &[usize], format: Format) -> Result<u64, String> {
     if !shape[0].is_multiple_of(block) {
         return Err(format!("rows of {} elements, {format} needs a multiple of {block}", shape[0]));
     }
-    let row_bytes = (shape[0] / block) as u64 * format.block_bytes() as u64;
-    let size = shape[1..].iter().try_fold(row_bytes, |bytes, &size| bytes.checked_mul(size as u64));
-    size.filter(|&bytes| bytes <= i64::MAX as u64).ok_or_else(|| format!("shape {shape:?} is too large"))
+    // Each size is at most MAX_DIMENSION, so no product of two overflows.
+    let rows = shape[1..].iter().try_fold(1, |rows, &size| {
+        let rows = rows * size as u64;
+        if rows > MAX_DIMENSION {
+            Err(format!("{rows} rows or more, at most {MAX_DIMENSION} allowed"))
+        } else {
+            Ok(rows)
+        }
+    })?;
+    Ok((shape[0] / block) as u64 * format.block_bytes() as u64 * rows)
 }
 
 /// Makes the offsets of a part's tensors absolute and checks that each lies in the file, aligned, named and placed as no

@@ -15,8 +15,8 @@ pub const DEFAULT_CONTEXT_LENGTH: usize = 4096;
 pub const MIN_CONTEXT_LENGTH: usize = 128;
 /// Sequences in a step, when the caller does not say.
 const DEFAULT_MAX_SEQUENCES: usize = 4;
-/// Logit edits of a row beyond one for each token of the context: OpenAI allows a bias for 300 tokens.
-const MAX_BIASES: usize = 300;
+/// Logit edits of a row beyond one for each token of the context: biases.
+const MAX_BIASES: usize = 1024;
 
 /// What a caller may choose.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,5 @@
 //! Builds GGUF files, right ones and wrong ones, and serves them from memory.
+#![allow(clippy::cast_possible_truncation, reason = "tests")]
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use pagewise::gguf::ByteSource;

@@ -18,7 +18,13 @@ export interface Block {
   readonly text: string;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
@@ -34,6 +40,12 @@ function link(href: string, html: string): string {
   return `<a href="${escapeHtml(href)}" target="_blank" rel="noopener noreferrer nofollow">${html}</a>`;
 }
 
+/** A class, because the page's policy forbids inline styles. */
+function alignment(align: string | null): string {
+  if (align === 'right') return ' class="end"';
+  return align === 'center' ? ' class="middle"' : '';
+}
+
 const marked = new Marked({
   gfm: true,
   breaks: false,
@@ -41,6 +53,11 @@ const marked = new Marked({
     html: ({ text }) => escapeHtml(text),
     link({ href, tokens }) {
       return link(href, this.parser.parseInline(tokens));
+    },
+    // The page's own headings are the first two levels.
+    heading({ tokens, depth }) {
+      const level = Math.min(depth + 2, 6);
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
     },
     image: ({ href, text }) => link(href, escapeHtml(text || href)),
     code({ text, lang }) {
@@ -54,7 +71,7 @@ const marked = new Marked({
     },
     table(token) {
       const row = (cells: typeof token.header, tag: 'th' | 'td'): string =>
-        `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`;
+        `<tr>${cells.map((cell) => `<${tag}${alignment(cell.align)}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`;
       return (
         `<div class="table" tabindex="0"><table><thead>${row(token.header, 'th')}</thead>` +
         `<tbody>${token.rows.map((cells) => row(cells, 'td')).join('')}</tbody></table></div>`
@@ -66,8 +83,32 @@ const marked = new Marked({
 
 const PURIFY = {
   ALLOWED_TAGS: [
-    'a', 'blockquote', 'br', 'button', 'code', 'del', 'div', 'em', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'hr', 'li', 'ol',
-    'p', 'pre', 'span', 'strong', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'ul',
+    'a',
+    'blockquote',
+    'br',
+    'button',
+    'code',
+    'del',
+    'div',
+    'em',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'hr',
+    'li',
+    'ol',
+    'p',
+    'pre',
+    'span',
+    'strong',
+    'table',
+    'tbody',
+    'td',
+    'th',
+    'thead',
+    'tr',
+    'ul',
   ],
   ALLOWED_ATTR: ['class', 'data-copy', 'href', 'rel', 'start', 'tabindex', 'target', 'type'],
 };
@@ -76,10 +117,10 @@ const PURIFY = {
 function plainText(token: Token): string {
   if (token.type === 'code') return 'Code block.';
   const children: Token[] = 'tokens' in token && token.tokens ? token.tokens : [];
-  if (token.type === 'list') return (token['items'] as Token[]).map(plainText).join(' ');
+  if (token.type === 'list') return (token.items as Token[]).map(plainText).join(' ');
   if (children.length > 0) return children.map(plainText).join('');
   if (token.type === 'space') return ' ';
-  return 'text' in token ? String(token['text']) : '';
+  return 'text' in token ? String(token.text) : '';
 }
 
 /** Splits `markdown` into rendered blocks, taking those that did not change from `previous`. */

@@ -4,7 +4,7 @@
  *
  * What happens is chosen by the model's address or id: one that contains an error code fails with it.
  */
-import { ERROR_CODES, PagewiseError, type ErrorCode } from '../../js/src/errors';
+import { ERROR_CODES, type ErrorCode, PagewiseError } from '../../js/src/errors';
 import type {
   ChatCompletionChunk,
   ChatCompletionCreateParamsStreaming,
@@ -54,7 +54,8 @@ if (typeof window !== 'undefined') Object.assign(fakeOptions, window.fakeEngine)
 const TOTAL_BYTES = 98_362_432;
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  out_of_memory: 'the model needs 9.8 GB of GPU memory (weights 7.7 GB, KV cache 1.6 GB, scratch 0.5 GB); this device allows 4.3 GB',
+  out_of_memory:
+    'the model needs 9.8 GB of GPU memory (weights 7.7 GB, KV cache 1.6 GB, scratch 0.5 GB); this device allows 4.3 GB',
   unsupported_model: 'architecture "mamba" is not supported; supported are: llama, gemma3',
   corrupt_model: 'not a GGUF file: it begins with 50 4b 03 04, a GGUF file with 47 47 55 46',
   network: 'https://example.com/model.gguf answered 404 Not Found',
@@ -139,7 +140,13 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
     kv: options.kv ?? 'f16',
     gpuBytes: 318_000_000,
     hasChatTemplate: true,
-    adapter: { vendor: 'nvidia', architecture: 'ada', description: 'NVIDIA GeForce RTX 4070', isSoftware: false, features: ['subgroups'] },
+    adapter: {
+      vendor: 'nvidia',
+      architecture: 'ada',
+      description: 'NVIDIA GeForce RTX 4070',
+      isSoftware: false,
+      features: ['subgroups'],
+    },
   };
 }
 

@@ -44,7 +44,10 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This address hides the GPU',
         text: 'Browsers offer WebGPU only to pages opened over https or from this computer, and this page came over plain http.',
-        steps: ['Open the page with https:// in front.', 'If it runs on this computer, open it as http://localhost with the same port.'],
+        steps: [
+          'Open the page with https:// in front.',
+          'If it runs on this computer, open it as http://localhost with the same port.',
+        ],
         actions: [],
       };
     case 'no_webgpu':
@@ -98,7 +101,7 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This conversation is too long for the model',
         text: 'Its messages and the longest answer together exceed the context. Your message is kept.',
-        steps: ['Start a new chat.', 'Set a shorter longest answer, or load the model with a longer context.'],
+        steps: ['Start a new chat.', 'Lower max tokens, or load the model with a longer context.'],
         actions: ['new_chat', 'settings', 'retry'],
       };
     case 'device_lost':
@@ -123,7 +126,11 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
       return {
         title: 'This GPU computed something wrong',
         text: 'Pagewise checks results and stopped rather than show nonsense. A graphics driver fault is the usual cause.',
-        steps: ['Update the graphics driver and the browser.', 'Try another browser on this computer.', 'Load the model again.'],
+        steps: [
+          'Update the graphics driver and the browser.',
+          'Try another browser on this computer.',
+          'Load the model again.',
+        ],
         actions: ['retry', 'choose_model'],
       };
     case 'bad_request':

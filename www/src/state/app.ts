@@ -1,15 +1,20 @@
 /** The state of the page and everything a visitor can do to it. Components show it and call its methods. */
-import { batch, computed, signal, type Signal } from '@preact/signals';
+import { batch, computed, type Signal, signal } from '@preact/signals';
 import { createBatcher } from '../frame';
-import { detectBrowser, checkGpu, type Browser, type GpuCheck } from './browser';
-import { newTurn, NEW_ANSWER, toMessages, updateAnswer, type Turn } from './conversation';
+import { type Browser, checkGpu, detectBrowser, type GpuCheck } from './browser';
+import { NEW_ANSWER, newTurn, type Turn, toMessages, updateAnswer } from './conversation';
 import type { LoadedModel } from './engine';
 import { ModelLoader } from './loader';
-import { chooseKnown, fetchKnownModels, parseChoice, type KnownModel, type ModelChoice } from './models';
+import { chooseKnown, fetchKnownModels, type KnownModel, type ModelChoice, parseChoice } from './models';
 import { isCancelled, toProblem } from './problem';
-import { loadSettings, readAddress, saveSettings, type Settings } from './settings';
+import { loadSettings, readAddress, type Settings, saveSettings } from './settings';
 
 export type DialogName = 'settings' | 'models';
+
+const SOFTWARE_NOTICE =
+  'WebGPU computes on the processor here, not on a graphics card, so answers are slow. Turn on graphics acceleration in the browser’s settings.';
+const NO_TEMPLATE_NOTICE =
+  'This model has no chat template: it continues texts and cannot hold a conversation. Choose an “instruct” or “chat” model.';
 
 export class App {
   readonly browser: Browser;
@@ -25,6 +30,9 @@ export class App {
   readonly announcement = signal('');
   /** Tokens of the conversation in the model's context after the last answer. */
   readonly contextTokens = signal(0);
+
+  /** Counts requests to put the keyboard focus into the composer, where a pressed button disappears. */
+  readonly composerFocus = signal(0);
 
   /** The turn being answered; null when none is. */
   private readonly running: Signal<Turn | null> = signal(null);
@@ -51,7 +59,7 @@ export class App {
       }
     }
     this.registryRead = this.readRegistry();
-    void this.start();
+    void this.begin();
   }
 
   private async readRegistry(): Promise<void> {
@@ -64,7 +72,7 @@ export class App {
   }
 
   /** A model named in the address is loaded at once; otherwise nothing is downloaded until the visitor asks. */
-  private async start(): Promise<void> {
+  private async begin(): Promise<void> {
     const [gpu] = await Promise.all([checkGpu(), this.registryRead]);
     this.gpu.value = gpu;
     const wanted = this.wanted.peek();
@@ -81,7 +89,7 @@ export class App {
   }
 
   notify(text: string): void {
-    this.notices.value = [...this.notices.peek(), text];
+    if (!this.notices.peek().includes(text)) this.notices.value = [...this.notices.peek(), text];
   }
 
   dismiss(text: string): void {
@@ -96,7 +104,7 @@ export class App {
       this.dialog.value = null;
       this.contextTokens.value = 0;
     });
-    return this.loader.load(choice, this.settings.peek());
+    return this.start(choice);
   }
 
   /** Loads the model again, with the settings of now. */
@@ -119,9 +127,16 @@ export class App {
     await this.registryRead;
     const first = this.known.peek()?.[0];
     const choice = this.wanted.peek() ?? (first ? chooseKnown(first) : null);
-    if (choice) return this.loader.pending() ?? this.loader.load(choice, this.settings.peek());
+    if (choice) return this.loader.pending() ?? this.start(choice);
     this.dialog.value = 'models';
     return null;
+  }
+
+  private async start(choice: ModelChoice): Promise<LoadedModel | null> {
+    const model = await this.loader.load(choice, this.settings.peek());
+    if (model?.info.adapter.isSoftware) this.notify(SOFTWARE_NOTICE);
+    if (model?.info.hasChatTemplate === false) this.notify(NO_TEMPLATE_NOTICE);
+    return model;
   }
 
   /** Asks `question`, loading the model first if there is none. */
@@ -132,6 +147,7 @@ export class App {
     batch(() => {
       this.turns.value = [...this.turns.peek(), turn];
       this.draft.value = '';
+      this.composerFocus.value += 1;
     });
     void this.answer(turn);
   }
@@ -150,6 +166,7 @@ export class App {
     if (!turn) return;
     this.abort?.abort();
     this.loader.cancel();
+    this.composerFocus.value += 1;
   }
 
   newChat(): void {
@@ -158,6 +175,7 @@ export class App {
       this.turns.value = [];
       this.contextTokens.value = 0;
       this.announcement.value = 'New chat';
+      this.composerFocus.value += 1;
     });
   }
 

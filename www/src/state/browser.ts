@@ -16,7 +16,7 @@ export function detectBrowser(userAgent: string, touchPoints = 0): Browser {
 function browserName(agent: string): BrowserName {
   if (/\bEdgA?\//.test(agent)) return 'edge';
   if (/\b(Firefox|FxiOS)\//.test(agent)) return 'firefox';
-  if (/\b(Chrome|Chromium|CriOS)\//.test(agent)) return 'chrome';
+  if (/(Chrome|Chromium|CriOS)\//.test(agent)) return 'chrome';
   return /\bSafari\//.test(agent) ? 'safari' : 'other';
 }
 

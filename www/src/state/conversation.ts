@@ -1,5 +1,5 @@
 /** The conversation in memory: turns of a question and its answer. Nothing here is stored or sent anywhere. */
-import { signal, type Signal } from '@preact/signals';
+import { type Signal, signal } from '@preact/signals';
 import type { Block } from '../markdown';
 import { renderBlocks } from '../markdown';
 import type { AnswerStats, ChatMessage } from './engine';

@@ -1,6 +1,6 @@
 /** What the page needs from the `pagewise` package, in the page's words. The only file that imports it. */
-import { Engine, type ChatCompletionCreateParamsStreaming, type EngineInfo, type LoadOptions } from 'pagewise';
-import { REGISTRY_URL, toSource, type ModelChoice } from './models';
+import { type ChatCompletionCreateParamsStreaming, Engine, type EngineInfo, type LoadOptions } from 'pagewise';
+import { type ModelChoice, REGISTRY_URL, toSource } from './models';
 import type { Settings } from './settings';
 
 export interface ChatMessage {

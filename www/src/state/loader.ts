@@ -1,9 +1,9 @@
 /** Loads one model at a time and says how far it is. */
-import { signal, type Signal } from '@preact/signals';
-import { loadModel, type LoadedModel, type LoadPhase } from './engine';
+import { type Signal, signal } from '@preact/signals';
+import { type LoadedModel, type LoadPhase, loadModel } from './engine';
 import { choiceName, type ModelChoice } from './models';
-import { isCancelled, toProblem, type Problem } from './problem';
-import { PaceMeter, type Pace } from './progress';
+import { isCancelled, type Problem, toProblem } from './problem';
+import { type Pace, PaceMeter } from './progress';
 import type { Settings } from './settings';
 
 export interface LoadingProgress {
@@ -99,9 +99,7 @@ export class ModelLoader {
     } catch (error) {
       if (!isCurrent()) return null;
       this.abort = null;
-      this.state.value = isCancelled(error)
-        ? { kind: 'none' }
-        : { kind: 'failed', choice, problem: toProblem(error) };
+      this.state.value = isCancelled(error) ? { kind: 'none' } : { kind: 'failed', choice, problem: toProblem(error) };
       return null;
     }
   }

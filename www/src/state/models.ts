@@ -57,10 +57,12 @@ export function parseChoice(text: string, base: string = document.baseURI): Mode
   if (isId) return /\s/.test(trimmed) ? null : { kind: 'known', id: trimmed, name: trimmed };
   if (!URL.canParse(trimmed, base)) return null;
   const url = new URL(trimmed, base);
-  return url.protocol === 'https:' || url.protocol === 'http:' ? { kind: 'url', url: url.href } : null;
+  // The page's policy lets nothing be read over plain http, but for its own server.
+  const isReadable = url.protocol === 'https:' || url.origin === new URL(base).origin;
+  return isReadable ? { kind: 'url', url: url.href } : null;
 }
 
-/** Reads the list of known models, the default one first. Empty when it cannot be read. */
+/** Reads the list of known models, the default first. Empty when it cannot be read. */
 export async function fetchKnownModels(url: string = REGISTRY_URL): Promise<KnownModel[]> {
   try {
     const response = await fetch(new URL(url, document.baseURI));
@@ -72,20 +74,18 @@ export async function fetchKnownModels(url: string = REGISTRY_URL): Promise<Know
   }
 }
 
-/** The entries of a registry that have an id, the default one first. */
+/** The entries of a registry that have an id, in its order: the first is the default. */
 export function parseRegistry(json: unknown): KnownModel[] {
-  const models = isRecord(json) && Array.isArray(json['models']) ? json['models'].filter(isRecord) : [];
-  const known = models.filter((model) => typeof model['id'] === 'string');
-  known.sort((a, b) => Number(b['default'] === true) - Number(a['default'] === true));
+  const models = isRecord(json) && Array.isArray(json.models) ? json.models.filter(isRecord) : [];
+  const known = models.filter((model) => typeof model.id === 'string');
   return known.map((model) => {
-    const id = String(model['id']);
-    const bytes = model['bytes'] ?? model['size_bytes'];
+    const id = String(model.id);
     return {
       id,
-      name: text(model['name']) || id,
-      bytes: typeof bytes === 'number' ? bytes : null,
-      quantisation: text(model['quantisation'] ?? model['quantization']),
-      licence: text(model['licence'] ?? model['license']),
+      name: text(model.name) || id,
+      bytes: typeof model.bytes === 'number' ? model.bytes : null,
+      quantisation: text(model.quantisation),
+      licence: text(model.licence),
     };
   });
 }

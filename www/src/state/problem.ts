@@ -23,7 +23,10 @@ const KNOWN: Readonly<Record<string, ProblemCode>> = {
 
 /** Whether `error` only says that somebody cancelled. */
 export function isCancelled(error: unknown): boolean {
-  return codeOf(error) === 'cancelled' || (error instanceof Error && error.name === 'AbortError');
+  return (
+    codeOf(error) === 'cancelled' ||
+    (typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError')
+  );
 }
 
 /** Turns anything thrown into a problem. */

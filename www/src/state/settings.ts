@@ -61,18 +61,82 @@ export interface NumberField<Key extends string = NumberKey | OptionalNumberKey>
 
 /** Settings shown as a slider with a number beside it. */
 export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
-  { key: 'temperature', param: 'temperature', label: 'Temperature', help: 'Higher is more varied. 0 always takes the likeliest word.', min: 0, max: 2, step: 0.05 },
-  { key: 'topP', param: 'top_p', label: 'Top-p', help: 'Choose among the likeliest words that make up this share. 1 is off.', min: 0.05, max: 1, step: 0.05 },
-  { key: 'topK', param: 'top_k', label: 'Top-k', help: 'Choose among this many of the likeliest words. 0 is off.', min: 0, max: 200, step: 1 },
-  { key: 'minP', param: 'min_p', label: 'Min-p', help: 'Leave out words less likely than this share of the likeliest. 0 is off.', min: 0, max: 1, step: 0.01 },
-  { key: 'repetitionPenalty', param: 'repetition_penalty', label: 'Repetition penalty', help: 'Above 1 makes the model repeat itself less.', min: 0.5, max: 2, step: 0.05 },
-  { key: 'maxTokens', param: 'max_tokens', label: 'Longest answer', help: 'In tokens; a token is about three quarters of a word.', min: 1, max: 8192, step: 1 },
+  {
+    key: 'temperature',
+    param: 'temperature',
+    label: 'Temperature',
+    help: 'Higher is more varied. 0 always takes the likeliest word.',
+    min: 0,
+    max: 2,
+    step: 0.05,
+  },
+  {
+    key: 'topP',
+    param: 'top_p',
+    label: 'Top-p',
+    help: 'Choose among the likeliest words that make up this share. 1 is off.',
+    min: 0.05,
+    max: 1,
+    step: 0.05,
+  },
+  {
+    key: 'topK',
+    param: 'top_k',
+    label: 'Top-k',
+    help: 'Choose among this many of the likeliest words. 0 is off.',
+    min: 0,
+    max: 200,
+    step: 1,
+  },
+  {
+    key: 'minP',
+    param: 'min_p',
+    label: 'Min-p',
+    help: 'Leave out words less likely than this share of the likeliest. 0 is off.',
+    min: 0,
+    max: 1,
+    step: 0.01,
+  },
+  {
+    key: 'repetitionPenalty',
+    param: 'repetition_penalty',
+    label: 'Repetition penalty',
+    help: 'Above 1 makes the model repeat itself less.',
+    min: 0.5,
+    max: 2,
+    step: 0.05,
+  },
+  {
+    key: 'maxTokens',
+    param: 'max_tokens',
+    label: 'Max tokens',
+    help: 'Longest answer, in tokens; one is about three quarters of a word.',
+    min: 1,
+    max: 8192,
+    step: 1,
+  },
 ];
 
 /** Settings that may be left empty. */
 export const OPTIONAL_FIELDS: readonly NumberField<OptionalNumberKey>[] = [
-  { key: 'seed', param: 'seed', label: 'Seed', help: 'The same seed gives the same answer. Empty draws a new one each time.', min: 0, max: 4294967295, step: 1 },
-  { key: 'contextLength', param: 'context_length', label: 'Context length', help: 'Tokens the model can look back on. Empty uses what the model and this GPU allow.', min: 64, max: 131072, step: 1 },
+  {
+    key: 'seed',
+    param: 'seed',
+    label: 'Seed',
+    help: 'The same seed gives the same answer. Empty draws a new one each time.',
+    min: 0,
+    max: 4294967295,
+    step: 1,
+  },
+  {
+    key: 'contextLength',
+    param: 'context_length',
+    label: 'Context length',
+    help: 'Tokens the model can look back on. Empty uses what the model and this GPU allow.',
+    min: 64,
+    max: 131072,
+    step: 1,
+  },
 ];
 
 const STORAGE_KEY = 'pagewise.settings';
@@ -95,8 +159,8 @@ export function loadSettings(storage: Pick<Storage, 'getItem'> = localStorage): 
     const value = values[field.key];
     if (typeof value === 'number' && isAllowed(field, value)) settings[field.key] = value;
   }
-  if (typeof values['systemPrompt'] === 'string') settings.systemPrompt = values['systemPrompt'];
-  if (values['kvFormat'] === 'f32') settings.kvFormat = 'f32';
+  if (typeof values.systemPrompt === 'string') settings.systemPrompt = values.systemPrompt;
+  if (values.kvFormat === 'f32') settings.kvFormat = 'f32';
   return settings;
 }
 
@@ -128,7 +192,9 @@ export function readAddress(search: string): AddressPresets {
     if (text === null) continue;
     const value = parseNumber(field, text);
     if (value === null) {
-      problems.push(`${field.param}=${text} in the address is not used: it must be a number from ${field.min} to ${field.max}.`);
+      problems.push(
+        `${field.param}=${text} in the address is not used: it must be a number from ${field.min} to ${field.max}.`,
+      );
     } else {
       settings[field.key] = value;
     }

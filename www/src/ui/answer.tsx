@@ -21,7 +21,7 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
   const isOver = status !== 'waiting' && status !== 'streaming';
   return (
     <div class="answer">
-      <h3 class="visually-hidden">Answer</h3>
+      <h2 class="visually-hidden">Answer</h2>
       {status === 'waiting' && <Waiting />}
       {blocks.length > 0 && (
         <div class="prose">
@@ -34,14 +34,20 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
       {isOver && !(problem && text === '') && (
         <div class="answer-foot">
           {text !== '' && <CopyButton text={text} />}
-          {isLast && (
-            <button type="button" class="icon-button" aria-label="Regenerate" title="Regenerate" onClick={() => app.regenerate()}>
+          {isLast && status !== 'failed' && (
+            <button
+              type="button"
+              class="icon-button"
+              aria-label="Regenerate"
+              title="Regenerate"
+              onClick={() => app.regenerate()}
+            >
               <Icon name="retry" />
             </button>
           )}
           {stats && <Stats stats={stats} />}
           {status === 'stopped' && <span class="note">Stopped</span>}
-          {stats?.isCut && status === 'done' && <span class="note">Cut at the longest answer</span>}
+          {stats?.isCut && status === 'done' && <span class="note">Cut at max tokens</span>}
         </div>
       )}
     </div>
@@ -79,7 +85,9 @@ function Stats({ stats }: { stats: AnswerStats }): JSX.Element {
       )}
       <div>
         <dt class="visually-hidden">Length</dt>
-        <dd>{formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}</dd>
+        <dd>
+          {formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}
+        </dd>
       </div>
     </dl>
   );
@@ -93,7 +101,13 @@ function CopyButton({ text }: { text: string }): JSX.Element {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="icon-button" aria-label={isCopied ? 'Copied' : 'Copy answer'} title="Copy" onClick={() => void copy()}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={isCopied ? 'Copied' : 'Copy answer'}
+      title="Copy"
+      onClick={() => void copy()}
+    >
       <Icon name={isCopied ? 'check' : 'copy'} />
     </button>
   );

@@ -9,10 +9,10 @@ export function Bar(): JSX.Element {
   const name = modelName(app.loader.state.value);
   return (
     <header class="bar">
-      <div class="brand">
+      <h1 class="brand">
         <Mark />
-        <span>Pagewise</span>
-      </div>
+        <span class="brand-name">Pagewise</span>
+      </h1>
       <button
         type="button"
         class="button quiet model-button"
@@ -26,7 +26,13 @@ export function Bar(): JSX.Element {
         <Icon name="chevron" />
       </button>
       <div class="spacer" />
-      <button type="button" class="button quiet" aria-label="New chat" disabled={app.turns.value.length === 0} onClick={() => app.newChat()}>
+      <button
+        type="button"
+        class="button quiet new-chat"
+        aria-label="New chat"
+        disabled={app.turns.value.length === 0}
+        onClick={() => app.newChat()}
+      >
         <Icon name="plus" />
         <span class="label">New chat</span>
       </button>

@@ -9,6 +9,7 @@ export function Composer(): JSX.Element {
   const input = useRef<HTMLTextAreaElement>(null);
   const draft = app.draft.value;
   const isBusy = app.busy.value;
+  const focusRequests = app.composerFocus.value;
   const gpu = app.gpu.value.kind;
   const canRun = gpu === 'ok' || gpu === 'checking';
 
@@ -16,15 +17,12 @@ export function Composer(): JSX.Element {
     if (input.current) fitHeight(input.current);
   }, [draft]);
 
-  // On a touch screen focus opens the keyboard over half the page, so only where there is none.
+  // On a touch screen focus opens the keyboard over half the page, so only where there is a mouse.
   useEffect(() => {
     if (matchMedia('(pointer: fine)').matches) input.current?.focus();
-  }, []);
+  }, [focusRequests]);
 
-  const send = (): void => {
-    app.send(draft);
-    input.current?.focus();
-  };
+  const send = (): void => app.send(draft);
 
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -59,7 +57,13 @@ export function Composer(): JSX.Element {
           <Icon name="stop" />
         </button>
       ) : (
-        <button type="submit" class="send" aria-label="Send" title="Send (Enter)" disabled={!canRun || draft.trim() === ''}>
+        <button
+          type="submit"
+          class="send"
+          aria-label="Send"
+          title="Send (Enter)"
+          disabled={!canRun || draft.trim() === ''}
+        >
           <Icon name="send" />
         </button>
       )}

@@ -57,12 +57,17 @@ export function Conversation(): JSX.Element {
       aria-label="Conversation"
       // Finished paragraphs are announced by Announcer; this region would read every few letters.
       aria-live="off"
+      // It scrolls, so the keyboard has to reach it.
       tabIndex={0}
       onScroll={onScroll}
       onClick={(event) => void copyCodeBlock(event)}
     >
       <div ref={content} class="column">
-        {numTurns === 0 ? <Start /> : turns.map((turn, index) => <TurnView key={turn.id} turn={turn} isLast={index === numTurns - 1} />)}
+        {numTurns === 0 ? (
+          <Start />
+        ) : (
+          turns.map((turn, index) => <TurnView key={turn.id} turn={turn} isLast={index === numTurns - 1} />)
+        )}
         {numTurns > 0 && <BetweenTurns last={turns[numTurns - 1]} />}
       </div>
       {numTurns > 0 && !isAtEnd.value && (
@@ -79,7 +84,7 @@ export function Conversation(): JSX.Element {
 function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Element {
   return (
     <article class="turn">
-      <h3 class="visually-hidden">You</h3>
+      <h2 class="visually-hidden">You</h2>
       <div class="question">{turn.question}</div>
       <AnswerView turn={turn} isLast={isLast} />
     </article>

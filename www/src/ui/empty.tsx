@@ -15,13 +15,16 @@ export function Empty(): JSX.Element {
   const app = useApp();
   return (
     <div class="empty">
-      <h1>A language model on your own GPU</h1>
+      <h2>A language model on your own GPU</h2>
       <p class="lead">
         Pagewise runs the whole model inside this page. Nothing you write leaves it: there is no server, no account and
         nothing is stored.
       </p>
       <ModelOffer />
-      <ul class="prompts" aria-label="Examples">
+      <p class="or" id="examples">
+        Try one of these
+      </p>
+      <ul class="prompts" aria-labelledby="examples">
         {PROMPTS.map((prompt) => (
           <li key={prompt}>
             <button type="button" onClick={() => app.send(prompt)}>

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { formatBytes, formatSeconds } from '../format';
 import type { LoadPhase } from '../state/engine';
-import { modelName, type ModelState } from '../state/loader';
+import { type ModelState, modelName } from '../state/loader';
 import { useApp } from './context';
 
 const PHASES: Readonly<Record<LoadPhase, string>> = {

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import { choiceFromFiles, chooseKnown, parseChoice, type ModelChoice } from '../state/models';
+import { choiceFromFiles, chooseKnown, type ModelChoice, parseChoice } from '../state/models';
 import { useApp } from './context';
 import { Dialog } from './dialog';
 import { ModelFacts } from './model-facts';
@@ -14,7 +14,9 @@ export function ModelDialog(): JSX.Element {
   const load = (choice: ModelChoice): void => void app.load(choice);
   return (
     <Dialog title="Choose a model" shape="box" onClose={() => app.closeDialog()}>
-      {app.known.value?.length === 0 && <p class="help">The list of models could not be read. Files and addresses work.</p>}
+      {app.known.value?.length === 0 && (
+        <p class="help">The list of models could not be read. Files and addresses work.</p>
+      )}
       <ul class="models">
         {app.known.value?.map((model) => (
           <li key={model.id}>
@@ -60,7 +62,9 @@ function FileField({ onChoose }: FieldProps): JSX.Element {
           if (choice) onChoose(choice);
         }}
       />
-      <p class="help">Or drop it anywhere on the page. It is read here and not uploaded. Choose all parts of a split model together.</p>
+      <p class="help">
+        Or drop it anywhere on the page. It is read here and not uploaded. Choose all parts of a split model together.
+      </p>
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** A problem with what to do next, inside the conversation or instead of it. */
 import type { JSX } from 'preact';
-import { adviceFor, type AdviceAction } from '../state/advice';
+import { type AdviceAction, adviceFor } from '../state/advice';
 import type { Problem } from '../state/problem';
 import { useApp } from './context';
 import { Icon } from './icons';
@@ -24,20 +24,11 @@ export function ProblemCard({ problem, onRetry, isCurrent = true }: ProblemCardP
   const app = useApp();
   const advice = adviceFor(problem.code, app.browser);
   const act = (action: AdviceAction): void => {
-    switch (action) {
-      case 'retry':
-        return onRetry();
-      case 'choose_model':
-        app.dialog.value = 'models';
-        return;
-      case 'settings':
-        app.dialog.value = 'settings';
-        return;
-      case 'new_chat':
-        return app.newChat();
-      case 'reload':
-        return location.reload();
-    }
+    if (action === 'retry') onRetry();
+    else if (action === 'choose_model') app.dialog.value = 'models';
+    else if (action === 'settings') app.dialog.value = 'settings';
+    else if (action === 'new_chat') app.newChat();
+    else location.reload();
   };
   return (
     <section class="card problem" role="alert">
@@ -57,7 +48,12 @@ export function ProblemCard({ problem, onRetry, isCurrent = true }: ProblemCardP
           {advice.actions.length > 0 && (
             <div class="actions">
               {advice.actions.map((action, index) => (
-                <button key={action} type="button" class={index === 0 ? 'button primary' : 'button'} onClick={() => act(action)}>
+                <button
+                  key={action}
+                  type="button"
+                  class={index === 0 ? 'button primary' : 'button'}
+                  onClick={() => act(action)}
+                >
                   {LABELS[action]}
                 </button>
               ))}

@@ -1,7 +1,14 @@
 /** Sampling, system prompt and loading settings. Every change holds from the next answer on. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { DEFAULT_SETTINGS, NUMBER_FIELDS, OPTIONAL_FIELDS, parseNumber, type KvFormat, type NumberField } from '../state/settings';
+import {
+  DEFAULT_SETTINGS,
+  type KvFormat,
+  NUMBER_FIELDS,
+  type NumberField,
+  OPTIONAL_FIELDS,
+  parseNumber,
+} from '../state/settings';
 import { useApp } from './context';
 import { Dialog } from './dialog';
 

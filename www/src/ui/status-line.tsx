@@ -11,7 +11,7 @@ export function StatusLine(): JSX.Element {
   const { info } = state.model;
   const used = app.contextTokens.value;
   return (
-    <div class="status" role="group" aria-label="Model status" tabIndex={0}>
+    <section class="status" aria-label="Model status">
       <span>{info.quantisation}</span>
       <span class="context" title="Tokens of this conversation in the context, and the most it can have">
         <progress aria-label="Context used" max={info.contextLength} value={Math.min(used, info.contextLength)} />
@@ -22,7 +22,7 @@ export function StatusLine(): JSX.Element {
       <span class="adapter" title={adapterName(info.adapter)}>
         {adapterName(info.adapter)}
       </span>
-    </div>
+    </section>
   );
 }
 

@@ -1,0 +1,217 @@
+/**
+ * A worker in the same thread around the real worker loop, and a stand-in for the WebAssembly module: it "generates" the
+ * letters of a fixed answer, one a step, after a prefill of some steps, and refuses calls while a step is pending.
+ */
+
+import type { EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
+import type { NetworkEnvironment } from '../src/retry.js';
+import type { ByteSource, WasmEngine, WasmModule } from '../src/wasm.js';
+import { WorkerLoop } from '../src/worker-loop.js';
+
+/** What the fake does. */
+export interface FakeOptions {
+  answer?: string;
+  prefillSteps?: number;
+  /** Replaces parts of the module. */
+  module?: Partial<WasmModule>;
+  /** Replaces parts of the engine. */
+  engine?: Partial<WasmEngine>;
+  network?: NetworkEnvironment;
+  probeAdapter?: () => Promise<never>;
+}
+
+const PROBE = {
+  vendor: 'fake',
+  architecture: 'cpu',
+  description: 'Fake GPU',
+  isSoftware: true,
+  features: ['subgroups'],
+  subgroups: true,
+  subgroupMinSize: 4,
+  subgroupMaxSize: 4,
+  maxBufferBytes: 1000,
+};
+
+/** A worker as the page sees it, with a record of what was said. */
+export class FakeWorker {
+  onmessage: ((event: { data: FromWorker }) => void) | null = null;
+  onerror: ((event: { message: string }) => void) | null = null;
+  onmessageerror: (() => void) | null = null;
+  readonly received: ToWorker[] = [];
+  isTerminated = false;
+  readonly engine: FakeEngine;
+  readonly #loop: WorkerLoop;
+
+  constructor(options: FakeOptions = {}) {
+    this.engine = new FakeEngine(options);
+    const post = (message: FromWorker): void => {
+      const copy = structuredClone(message);
+      setTimeout(() => this.isTerminated || this.onmessage?.({ data: copy }));
+    };
+    this.#loop = new WorkerLoop({
+      loadModule: async () => ({ ...this.engine.module(), ...options.module }),
+      probeAdapter: options.probeAdapter ?? (async () => PROBE),
+      post,
+      now: () => performance.now(),
+      ...(options.network === undefined ? {} : { network: options.network }),
+    });
+    void this.#loop.run();
+  }
+
+  postMessage(message: ToWorker): void {
+    const copy = structuredClone(message);
+    this.received.push(copy);
+    setTimeout(() => this.isTerminated || this.#loop.receive(copy));
+  }
+
+  terminate(): void {
+    this.isTerminated = true;
+  }
+
+  /** For `createWorker`. */
+  get asWorker(): Worker {
+    return this as unknown as Worker;
+  }
+}
+
+interface Running {
+  request: EngineRequest;
+  prefillLeft: number;
+  numSent: number;
+}
+
+/** See the file's comment. */
+export class FakeEngine implements WasmEngine {
+  readonly #answer: string;
+  readonly #prefillSteps: number;
+  readonly #overrides: Partial<WasmEngine>;
+  readonly running = new Map<number, Running>();
+  readonly cancelled: number[] = [];
+  numSteps = 0;
+  isFree = false;
+  #isStepping = false;
+
+  constructor(options: FakeOptions) {
+    this.#answer = options.answer ?? 'Hello';
+    this.#prefillSteps = options.prefillSteps ?? 1;
+    this.#overrides = options.engine ?? {};
+  }
+
+  module(): WasmModule {
+    const source = async (reader: ByteSource): Promise<number> => reader.partLength(0);
+    return {
+      loadEngine: async (reader, _options, onProgress) => {
+        onProgress('header', 0, 0);
+        const length = await source(reader);
+        await reader.read(0, 0, Math.min(length, 64));
+        onProgress('compile', 0, length);
+        onProgress('weights', length, length);
+        onProgress('ready', length, length);
+        return Object.assign(this, this.#overrides);
+      },
+      inspect: async (reader) => ({ ...this.info(), fileBytes: await source(reader), isSupported: true, metadata: {}, tensors: [] }),
+      plan: async (reader, options) => ({
+        weightsBytes: await source(reader),
+        kvBytesPerToken: 2,
+        kvBytes: 2 * (options.contextLength ?? 100),
+        scratchBytes: 1,
+        totalBytes: 0,
+        contextLength: options.contextLength ?? 100,
+        trainedContextLength: 100,
+        kv: options.kv,
+      }),
+    };
+  }
+
+  info(): ReturnType<WasmEngine['info']> {
+    return {
+      name: 'Fake Model',
+      architecture: 'llama',
+      quantisation: 'Q4_1',
+      numParameters: 1,
+      contextLength: 100,
+      trainedContextLength: 100,
+      vocabSize: 256,
+      kv: 'f16',
+      gpuBytes: 1,
+      hasChatTemplate: true,
+    };
+  }
+
+  submit(id: number, request: EngineRequest, _arrivedMs: number): number {
+    this.#mayCall();
+    const length = JSON.stringify(request.input).length;
+    if (length > 1000) throw { code: 'context_too_long', message: `context too long: ${length} tokens asked, 1000 allowed` };
+    this.running.set(id, { request, prefillLeft: this.#prefillSteps, numSent: 0 });
+    return length;
+  }
+
+  cancel(id: number): void {
+    this.#mayCall();
+    this.running.delete(id);
+    this.cancelled.push(id);
+  }
+
+  hasWork(): boolean {
+    return this.running.size > 0;
+  }
+
+  async step(): Promise<RequestEvent[]> {
+    this.#mayCall();
+    this.#isStepping = true;
+    this.numSteps += 1;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    this.#isStepping = false;
+    const events: RequestEvent[] = [];
+    for (const [request, running] of this.running) {
+      if (running.prefillLeft > 0) {
+        running.prefillLeft -= 1;
+        continue;
+      }
+      const letter = this.#answer[running.numSent];
+      const isFull = running.numSent === running.request.maxTokens;
+      if (letter === undefined || isFull) {
+        const completion_tokens = running.numSent;
+        const usage = { prompt_tokens: 3, completion_tokens, total_tokens: 3 + completion_tokens };
+        const timings = { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 };
+        events.push({ kind: 'finished', request, reason: isFull ? 'length' : 'stop', usage, timings });
+        this.running.delete(request);
+        continue;
+      }
+      running.numSent += 1;
+      events.push({ kind: 'text', request, text: letter });
+    }
+    return events;
+  }
+
+  tokenize(text: string, addSpecial: boolean): Uint32Array {
+    this.#mayCall();
+    const codes = Array.from(text, (letter) => letter.charCodeAt(0));
+    return Uint32Array.from(addSpecial ? [1, ...codes] : codes);
+  }
+
+  detokenize(ids: Uint32Array): string {
+    this.#mayCall();
+    return String.fromCharCode(...ids);
+  }
+
+  applyTemplate(messages: unknown, addGenerationPrompt: boolean): string {
+    this.#mayCall();
+    return JSON.stringify({ messages, addGenerationPrompt });
+  }
+
+  free(): void {
+    this.#mayCall();
+    this.isFree = true;
+  }
+
+  #mayCall(): void {
+    if (this.#isStepping) throw new Error('recursive use of an object: a step is pending');
+    if (this.isFree) throw new Error('null pointer passed to rust');
+  }
+}
+
+/** A blob that is long enough for the fake. */
+export function fakeModel(length = 64): File {
+  return new File([new Uint8Array(length)], 'fake-model.gguf');
+}

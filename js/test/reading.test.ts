@@ -1,0 +1,324 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { PagewiseError } from '../src/errors.js';
+import { FIRST_BYTES } from '../src/http-part.js';
+import type { SourceSpec } from '../src/protocol.js';
+import { ModelReader } from '../src/reader.js';
+import { MAX_RETRIES, NETWORK } from '../src/retry.js';
+
+/** A file whose bytes are told apart, with a model's first four. */
+const FILE = Buffer.alloc(3 * 1024 * 1024 + 17);
+for (let i = 0; i < FILE.length; i++) FILE[i] = (i * 31 + (i >> 8)) & 255;
+FILE.write('GGUF', 0);
+
+type Handler = (request: IncomingMessage, response: ServerResponse, range: [number, number] | undefined) => void;
+
+const servers: Server[] = [];
+const readers: ModelReader[] = [];
+const waits: number[] = [];
+const environment = { ...NETWORK, sleep: async (ms: number) => void waits.push(ms), stallMs: 300 };
+
+afterEach(() => {
+  for (const reader of readers.splice(0)) reader.close();
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+  waits.length = 0;
+});
+
+async function serve(handler: Handler): Promise<{ url: string; requests: string[] }> {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    requests.push(request.method === 'GET' ? `${start}-${end}` : String(request.method));
+    handler(request, response, start === undefined ? undefined : [Number(start), Number(end)]);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/model.gguf`, requests };
+}
+
+const ranges =
+  (file: Buffer = FILE, headers: Record<string, string> = {}): Handler =>
+  (_request, response, range) => {
+    if (range === undefined) return void response.writeHead(500).end();
+    const [start, end] = [range[0], Math.min(range[1], file.length - 1)];
+    if (start > end) return void response.writeHead(416).end();
+    const body = file.subarray(start, end + 1);
+    const contentRange = `bytes ${start}-${end}/${file.length}`;
+    response.writeHead(206, { 'content-length': body.length, 'content-range': contentRange, ...headers }).end(body);
+  };
+
+const whole: Handler = (_request, response) => void response.writeHead(200, { 'content-length': FILE.length }).end(FILE);
+
+function open(urls: string | string[], spec: Partial<SourceSpec> = {}): ModelReader {
+  const parts = [{ kind: 'url' as const, urls: [urls].flat() }];
+  const reader = new ModelReader({ id: 'm', parts, headers: {}, ...spec }, environment);
+  readers.push(reader);
+  return reader;
+}
+
+async function expectBytes(reader: ModelReader, offset: number, length: number): Promise<void> {
+  const bytes = await reader.read(0, offset, length);
+  expect(Buffer.compare(bytes, FILE.subarray(offset, offset + length))).toBe(0);
+  expect(bytes.length).toBe(length);
+}
+
+describe('a server with ranges', () => {
+  test('is asked once for the size and the header', async () => {
+    const { url, requests } = await serve(ranges());
+    const reader = open(url);
+    expect(await reader.partLength(0)).toBe(FILE.length);
+    await expectBytes(reader, 0, 1000);
+    await expectBytes(reader, 5, FIRST_BYTES - 5);
+    expect(requests).toEqual([`0-${FIRST_BYTES - 1}`]);
+  });
+
+  test('serves reads that follow one another from one answer', async () => {
+    const { url, requests } = await serve(ranges());
+    const reader = open(url);
+    await expectBytes(reader, FIRST_BYTES, 100_000);
+    for (let at = FIRST_BYTES + 100_000; at + 100_000 < FILE.length; at += 100_000) await expectBytes(reader, at, 100_000);
+    expect(requests.length).toBe(3);
+    expect(requests[2]).toBe(`${FIRST_BYTES + 100_000}-${FILE.length - 1}`);
+  });
+
+  test('small gaps go on, jumps and steps back ask again', async () => {
+    const { url, requests } = await serve(ranges());
+    const reader = open(url);
+    for (const at of [1_000_000, 1_001_000, 1_002_020]) await expectBytes(reader, at, 1000);
+    expect(requests.length).toBe(3);
+    await expectBytes(reader, 2_500_000, 1000);
+    await expectBytes(reader, 1_000_000, 1000);
+    await expectBytes(reader, FILE.length - 1, 1);
+    expect(requests.length).toBe(6);
+  });
+
+  test('answers reads at the same time, each with its own bytes', async () => {
+    const { url } = await serve(ranges());
+    const reader = open(url);
+    await Promise.all([2_000_000, 300_000, 2_000_500, 0].map((at) => expectBytes(reader, at, 400)));
+  });
+
+  test('gets the headers of the caller', async () => {
+    let seen: unknown;
+    const { url } = await serve((request, response, range) => {
+      seen = request.headers.authorization;
+      ranges()(request, response, range);
+    });
+    await open(url, { headers: { Authorization: 'Bearer x' } }).partLength(0);
+    expect(seen).toBe('Bearer x');
+  });
+
+  test('that hides Content-Range is asked with HEAD', async () => {
+    const { url, requests } = await serve((request, response, range) => {
+      if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': FILE.length }).end();
+      const [start, end] = range as [number, number];
+      response.writeHead(206).end(FILE.subarray(start, end + 1));
+    });
+    const reader = open(url);
+    expect(await reader.partLength(0)).toBe(FILE.length);
+    expect(requests).toContain('HEAD');
+    await expectBytes(reader, 2_000_000, 1000);
+  });
+
+  test('a read beyond the end is corrupt_model', async () => {
+    const { url } = await serve(ranges());
+    await expect(open(url).read(0, FILE.length - 1, 2)).rejects.toMatchObject({ code: 'corrupt_model' });
+  });
+
+  test('a file that changes meanwhile is an error', async () => {
+    let version = 0;
+    const { url } = await serve((request, response, range) => ranges(FILE, { etag: `"${version++}"` })(request, response, range));
+    await expect(open(url).read(0, 1_000_000, 1)).rejects.toMatchObject({ code: 'network', message: /changed/ });
+  });
+});
+
+describe('failures that pass', () => {
+  test('a broken connection goes on at the byte it had reached', async () => {
+    let numBroken = 0;
+    const { url, requests } = await serve((request, response, range) => {
+      const start = range?.[0] ?? 0;
+      if (start < 1_000_000 || start >= 1_300_000) return ranges()(request, response, range);
+      numBroken += 1;
+      const contentRange = `bytes ${start}-${FILE.length - 1}/${FILE.length}`;
+      response.writeHead(206, { 'content-range': contentRange, 'content-length': FILE.length - start });
+      response.write(FILE.subarray(start, start + 100_000), () => setTimeout(() => response.destroy(), 20));
+    });
+    await expectBytes(open(url), 1_000_000, 1_000_000);
+    expect(numBroken).toBeGreaterThan(1);
+    const starts = requests.slice(1).map((range) => Number(range.split('-')[0]));
+    expect(starts).toEqual([...starts].sort((a, b) => a - b));
+    expect(new Set(starts).size).toBe(starts.length);
+  });
+
+  test('503 is tried again, with growing waits', async () => {
+    let numLeft = 3;
+    const { url } = await serve((request, response, range) => {
+      if (range?.[0] === 1_000_000 && numLeft-- > 0) return void response.writeHead(503).end();
+      ranges()(request, response, range);
+    });
+    await expectBytes(open(url), 1_000_000, 10);
+    expect(waits).toEqual([300, 600, 1200]);
+  });
+
+  test('silence is a failure', async () => {
+    let isSilent = true;
+    const { url } = await serve((request, response, range) => {
+      if (range?.[0] !== 1_000_000 || !isSilent) return ranges()(request, response, range);
+      isSilent = false;
+      response.writeHead(206, { 'content-range': `bytes 1000000-1000009/${FILE.length}` });
+      response.write(FILE.subarray(1_000_000, 1_000_004));
+    });
+    await expectBytes(open(url), 1_000_000, 10);
+    expect(isSilent).toBe(false);
+  });
+});
+
+describe('failures that stay', () => {
+  test('too many are network, with address and offset', async () => {
+    const { url, requests } = await serve((request, response, range) => {
+      if (range?.[0] === 1_000_000) return void response.writeHead(502).end();
+      ranges()(request, response, range);
+    });
+    const reader = open(url);
+    await expect(reader.read(0, 1_000_000, 10)).rejects.toMatchObject({ code: 'network', url, offset: 1_000_000, status: 502 });
+    expect(requests.length).toBe(1 + 1 + MAX_RETRIES);
+    expect(reader.failure).toBeInstanceOf(PagewiseError);
+  });
+
+  test('a host that is not there', async () => {
+    const { url } = await serve(whole);
+    servers.splice(0)[0]?.close().closeAllConnections();
+    const failure = await open(url).partLength(0).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'network', url, message: expect.stringContaining('CORS') });
+    expect(waits.length).toBe(MAX_RETRIES);
+  });
+
+  test.each([
+    [404, 'no such file'],
+    [403, 'access denied'],
+    [400, 'refused'],
+  ])('%d is not tried again', async (status, message) => {
+    const { url, requests } = await serve((_request, response) => void response.writeHead(status).end());
+    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'network', status, url, message: new RegExp(message) });
+    expect(requests.length).toBe(1);
+  });
+
+  test.each([
+    ['<!doctype html><title>x</title>', 'a web page'],
+    ['version https://git-lfs.github.com/spec/v1\n', 'Git LFS'],
+  ])('%j instead of a model, with and without ranges', async (body, message) => {
+    const bytes = Buffer.from(body);
+    const all: Handler = (_request, response) => void response.writeHead(200).end(bytes);
+    for (const handler of [ranges(bytes), all]) {
+      const { url } = await serve(handler);
+      const failure = { code: 'corrupt_model', url, message: new RegExp(message) };
+      await expect(open(url).partLength(0)).rejects.toMatchObject(failure);
+    }
+  });
+
+  test('an empty file', async () => {
+    const { url } = await serve(ranges(Buffer.alloc(0)));
+    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'corrupt_model', message: /empty/ });
+  });
+
+  test("another size than the registry's", async () => {
+    const { url } = await serve(ranges());
+    await expect(open(url, { bytes: 5 }).partLength(0)).rejects.toMatchObject({ code: 'corrupt_model', message: /registry says 5/ });
+  });
+
+  test('closing ends a read', async () => {
+    const { url } = await serve((request, response, range) => {
+      if (range?.[0] === 0) return ranges()(request, response, range);
+      response.writeHead(206, { 'content-range': `bytes ${range?.[0]}-${range?.[1]}/${FILE.length}` }).write('x');
+    });
+    const reader = open(url);
+    const read = reader.read(0, 1_000_000, 10);
+    setTimeout(() => reader.close(), 30);
+    await expect(read).rejects.toBeInstanceOf(PagewiseError);
+  });
+});
+
+describe('mirrors', () => {
+  test('the first that answers is used', async () => {
+    const missing = await serve((_request, response) => void response.writeHead(404).end());
+    const page = await serve((_request, response) => void response.writeHead(200).end('<html>'));
+    const good = await serve(ranges());
+    await expectBytes(open([missing.url, page.url, good.url]), 1_000_000, 10);
+  });
+
+  test('when none answers, the first failure is told', async () => {
+    const missing = await serve((_request, response) => void response.writeHead(404).end());
+    const denied = await serve((_request, response) => void response.writeHead(403).end());
+    await expect(open([missing.url, denied.url]).partLength(0)).rejects.toMatchObject({ status: 404, url: missing.url });
+  });
+});
+
+describe('a server without ranges', () => {
+  test('sends the file once, and it is read from there', async () => {
+    const { url, requests } = await serve(whole);
+    const reader = open(url);
+    expect(await reader.partLength(0)).toBe(FILE.length);
+    for (const at of [2_000_000, 0, FILE.length - 10]) await expectBytes(reader, at, 10);
+    await expectBytes(reader, 0, FILE.length);
+    expect(requests.length).toBe(1);
+  });
+
+  test('that does not tell the size is read to the end', async () => {
+    const { url } = await serve((_request, response) => {
+      response.writeHead(200);
+      response.write(FILE.subarray(0, 1000));
+      setTimeout(() => response.end(FILE.subarray(1000)), 20);
+    });
+    const reader = open(url);
+    expect(await reader.partLength(0)).toBe(FILE.length);
+    await expectBytes(reader, 2_999_990, 10);
+  });
+
+  test('that breaks off is asked again, and what is there is skipped', async () => {
+    let isFirst = true;
+    const { url, requests } = await serve((request, response, range) => {
+      if (!isFirst) return whole(request, response, range);
+      isFirst = false;
+      response.writeHead(200, { 'content-length': FILE.length });
+      response.write(FILE.subarray(0, 500_000), () => setTimeout(() => response.destroy(), 20));
+    });
+    const reader = open(url);
+    await expectBytes(reader, 0, FILE.length);
+    expect(requests.length).toBe(2);
+  });
+
+  test('keeps files of several blobs', async () => {
+    const long = Buffer.alloc(17 * 1024 * 1024, 7);
+    long.write('GGUF', 0);
+    long.write('end', long.length - 3);
+    const { url } = await serve((_request, response) => void response.writeHead(200).end(long));
+    const reader = open(url);
+    expect(await reader.partLength(0)).toBe(long.length);
+    expect(Buffer.compare(await reader.read(0, 0, long.length), long)).toBe(0);
+    expect(Buffer.from(await reader.read(0, long.length - 3, 3)).toString()).toBe('end');
+  });
+
+  test('refuses files that are too large for that', async () => {
+    const length = 3 * 1024 ** 3;
+    const { url } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': length });
+      response.write(FILE.subarray(0, 1000));
+    });
+    const failure = { code: 'network', message: expect.stringMatching(/cannot send ranges.*2147483648/) };
+    await expect(open(url).partLength(0)).rejects.toMatchObject(failure);
+  });
+});
+
+describe('files', () => {
+  const file = new File([FILE], 'x.gguf');
+  const reader = (): ModelReader =>
+    new ModelReader({ id: 'x', parts: [{ kind: 'blob', blob: file, name: 'x.gguf' }], headers: {} }, environment);
+
+  test('are read by ranges', async () => {
+    expect(await reader().partLength(0)).toBe(FILE.length);
+    await expectBytes(reader(), 1_000_000, 1000);
+    await expect(reader().read(0, FILE.length, 1)).rejects.toMatchObject({ code: 'corrupt_model' });
+    await expect(reader().read(1, 0, 1)).rejects.toMatchObject({ code: 'corrupt_model' });
+  });
+});

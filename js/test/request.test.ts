@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { PagewiseError } from '../src/errors.js';
+import { checkChatRequest, checkTextRequest } from '../src/request.js';
+
+const messages = [{ role: 'user', content: 'Hi' }];
+const check = (fields: object) => checkChatRequest({ messages, ...fields }, ['fake', 'Fake Model']);
+
+function refusal(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    expect(error).toBeInstanceOf(PagewiseError);
+    expect((error as PagewiseError).code).toBe('bad_request');
+    return (error as PagewiseError).message;
+  }
+  throw new Error('was not refused');
+}
+
+describe('a chat request', () => {
+  test('gets the defaults that OpenAI documents', () => {
+    const { engineRequest, stream, includeUsage } = check({});
+    expect(engineRequest).toEqual({
+      input: { messages },
+      sampling: {
+        temperature: 1,
+        topK: 0,
+        topP: 1,
+        minP: 0,
+        repetitionPenalty: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 0,
+        seed: expect.any(Number),
+      },
+      stop: [],
+      stopTokenIds: [],
+      logitBias: [],
+    });
+    expect(Number.isSafeInteger(engineRequest.sampling.seed)).toBe(true);
+    expect([stream, includeUsage]).toEqual([false, false]);
+  });
+
+  test('draws another seed every time unless one is given', () => {
+    const seeds = new Set(Array.from({ length: 8 }, () => check({}).engineRequest.sampling.seed));
+    expect(seeds.size).toBe(8);
+    expect(check({ seed: -3 }).engineRequest.sampling.seed).toBe(-3);
+  });
+
+  test('passes every field on', () => {
+    const { engineRequest, stream, includeUsage } = check({
+      model: 'fake',
+      temperature: 0,
+      top_p: 0.9,
+      top_k: 40,
+      min_p: 0.05,
+      repetition_penalty: 1.1,
+      frequency_penalty: -2,
+      presence_penalty: 2,
+      logit_bias: { 7: -100, '8': 1.5 },
+      seed: 42,
+      max_tokens: 5,
+      max_completion_tokens: 5,
+      stop: ['a', 'b'],
+      stop_token_ids: [2],
+      stream: true,
+      stream_options: { include_usage: true },
+      n: 1,
+      user: 'u',
+      metadata: {},
+    });
+    expect(engineRequest).toEqual({
+      input: { messages },
+      maxTokens: 5,
+      sampling: {
+        temperature: 0,
+        topK: 40,
+        topP: 0.9,
+        minP: 0.05,
+        repetitionPenalty: 1.1,
+        frequencyPenalty: -2,
+        presencePenalty: 2,
+        seed: 42,
+      },
+      stop: ['a', 'b'],
+      stopTokenIds: [2],
+      logitBias: [
+        [7, -100],
+        [8, 1.5],
+      ],
+    });
+    expect([stream, includeUsage]).toEqual([true, true]);
+  });
+
+  test('treats null and undefined as absent', () => {
+    const { engineRequest } = check({ temperature: null, top_p: undefined, stop: null, max_tokens: null, foo: undefined });
+    expect(engineRequest.sampling).toMatchObject({ temperature: 1, topP: 1 });
+    expect(engineRequest).not.toHaveProperty('maxTokens');
+  });
+
+  test('joins text parts and calls a developer a system', () => {
+    const content = [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ];
+    const { engineRequest } = check({ messages: [{ role: 'developer', content, name: 'x' }] });
+    expect(engineRequest.input).toEqual({ messages: [{ role: 'system', content: 'ab', name: 'x' }] });
+  });
+
+  test.each([
+    [{ tools: [] }, 'tools is not supported; supported are messages, max_completion_tokens, model, temperature'],
+    [{ foo: null }, 'foo is not supported'],
+    [{ temperature: 2.1 }, 'temperature: a number from 0 to 2 is needed, 2.1 given'],
+    [{ temperature: Number.NaN }, 'temperature: a number from 0 to 2 is needed, NaN given'],
+    [{ temperature: '1' }, 'temperature: a number from 0 to 2 is needed, "1" given'],
+    [{ top_p: 0 }, 'top_p: a number over 0 to 1 is needed, 0 given'],
+    [{ top_k: 1.5 }, 'top_k: an integer'],
+    [{ max_tokens: 0 }, 'max_tokens: an integer from 1'],
+    [{ max_tokens: 1, max_completion_tokens: 2 }, 'max_completion_tokens: 2 contradicts max_tokens: 1'],
+    [{ logit_bias: { a: 1 } }, 'logit_bias: token ids are needed as keys, "a" given'],
+    [{ logit_bias: { 1: 101 } }, 'logit_bias.1: a number from -100 to 100 is needed, 101 given'],
+    [{ stop: [''] }, 'stop: texts that are not empty are needed'],
+    [{ stop: Array.from({ length: 17 }, String) }, 'stop: 17 texts given, 16 allowed'],
+    [{ stop_token_ids: [-1] }, 'stop_token_ids: token ids'],
+    [{ stream: 'yes' }, 'stream: true or false is needed'],
+    [{ stream_options: { include_usage: true } }, 'stream_options: only with stream: true'],
+    [{ stream: true, stream_options: { x: 1 } }, 'stream_options.x is not supported'],
+    [{ n: 2 }, 'n: only 1 is supported, 2 given'],
+    [{ model: 'gpt-4o' }, 'model: "gpt-4o" is not loaded; loaded is "fake" or "Fake Model"'],
+    [{ messages: [] }, 'messages: a list of at least one message'],
+    [{ messages: 'Hi' }, 'messages: a list of at least one message'],
+    [{ messages: [{ role: 'tool', content: '' }] }, 'messages[0].role: one of system, developer, user, assistant'],
+    [{ messages: [{ role: 'user' }] }, 'messages[0].content: a string or a list of text parts'],
+    [{ messages: [{ role: 'user', content: 'x', tool_calls: [] }] }, 'messages[0].tool_calls is not supported'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] },
+      'messages[0].content[0]: only parts {type: "text", text} are supported, "image_url" given',
+    ],
+  ])('%j is refused', (fields, message) => {
+    expect(refusal(() => check(fields))).toContain(message);
+  });
+
+  test.each([undefined, null, 3, []])('%j is no request', (params) => {
+    expect(refusal(() => checkChatRequest(params, []))).toContain('a request object is needed');
+  });
+});
+
+describe('a text request', () => {
+  test('takes text or ids', () => {
+    expect(checkTextRequest({ prompt: 'a' }, []).engineRequest.input).toEqual({ text: 'a' });
+    expect(checkTextRequest({ prompt: [1, 2] }, []).engineRequest.input).toEqual({ ids: [1, 2] });
+  });
+
+  test.each([
+    [{}, 'prompt: a string or a list of token ids is needed'],
+    [{ prompt: [] }, 'prompt: an empty list'],
+    [{ prompt: ['a'] }, 'prompt: token ids'],
+    [{ prompt: 'a', messages: [] }, 'messages is not supported; supported are prompt,'],
+    [{ prompt: 'a', echo: true }, 'echo is not supported'],
+  ])('%j is refused', (params, message) => {
+    expect(refusal(() => checkTextRequest(params, []))).toContain(message);
+  });
+});

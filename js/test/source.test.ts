@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { resolveSource } from '../src/source.js';
+
+const entry = {
+  id: 'tiny',
+  name: 'Tiny',
+  sources: ['tiny.gguf', 'https://mirror.example/tiny.gguf'],
+  sha256: '0',
+  bytes: 12,
+  architecture: 'llama',
+  quantisation: 'F16',
+  licence: 'MIT',
+};
+
+function answer(response: () => Response | Promise<Response>): ReturnType<typeof vi.fn> {
+  const fetch = vi.fn(async () => response());
+  vi.stubGlobal('fetch', fetch);
+  return fetch;
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe('addresses', () => {
+  test.each([
+    ['https://x.example/a/Model.Q4_1.gguf?download=true', 'Model.Q4_1'],
+    ['https://x.example/big-00001-of-00002.gguf', 'big'],
+    [new URL('https://x.example/'), 'model'],
+  ])('%s is %s', async (source, id) => {
+    const spec = await resolveSource(source, { headers: { A: 'b' } });
+    expect(spec).toEqual({ id, parts: [{ kind: 'url', urls: [String(source)] }], headers: { A: 'b' } });
+  });
+
+  test('are made absolute from the page', async () => {
+    vi.stubGlobal('document', { baseURI: 'https://page.example/app/' });
+    for (const [source, url] of [
+      ['./m.gguf', 'https://page.example/app/m.gguf'],
+      ['/m.gguf', 'https://page.example/m.gguf'],
+      ['m.GGUF', 'https://page.example/app/m.GGUF'],
+    ] as const) {
+      expect((await resolveSource(source, {})).parts).toEqual([{ kind: 'url', urls: [url] }]);
+    }
+  });
+
+  test('that are none are refused', async () => {
+    await expect(resolveSource('http://', {})).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(resolveSource([], {})).rejects.toMatchObject({ code: 'bad_request', message: /empty list/ });
+    await expect(resolveSource(3 as never, {})).rejects.toMatchObject({ code: 'bad_request' });
+  });
+});
+
+describe('files', () => {
+  test('alone and in parts, mixed with addresses', async () => {
+    const file = new File(['x'], 'My Model.gguf');
+    const blob = new Blob(['y']);
+    expect(await resolveSource(file, {})).toMatchObject({ id: 'My Model', parts: [{ kind: 'blob', blob: file }] });
+    expect(await resolveSource(blob, {})).toMatchObject({ id: 'model' });
+    const spec = await resolveSource([file, 'https://x.example/b.gguf'], {});
+    expect(spec.parts.map((part) => part.kind)).toEqual(['blob', 'url']);
+  });
+});
+
+describe('registry ids', () => {
+  test('become the addresses of their entry', async () => {
+    const fetch = answer(() => Response.json({ models: [entry] }));
+    const registry = 'https://page.example/models/registry.json';
+    expect(await resolveSource('tiny', { registry })).toEqual({
+      id: 'tiny',
+      parts: [{ kind: 'url', urls: ['https://page.example/models/tiny.gguf', 'https://mirror.example/tiny.gguf'] }],
+      bytes: 12,
+      headers: {},
+    });
+    expect(fetch.mock.calls[0]?.[0]).toBe(registry);
+  });
+
+  test('are looked up next to the page by default', async () => {
+    vi.stubGlobal('document', { baseURI: 'https://page.example/app/index.html' });
+    const fetch = answer(() => Response.json({ models: [entry] }));
+    await resolveSource('tiny', {});
+    expect(fetch.mock.calls[0]?.[0]).toBe('https://page.example/app/models/registry.json');
+  });
+
+  const registry = 'https://page.example/r.json';
+  test('that are not there name those that are', async () => {
+    answer(() => Response.json({ models: [entry] }));
+    const failure = { code: 'bad_request', message: expect.stringMatching(/"huge".*it has tiny/) };
+    await expect(resolveSource('huge', { registry })).rejects.toMatchObject(failure);
+  });
+
+  test.each([
+    ['404', () => new Response('', { status: 404 }), 'answered 404'],
+    ['a page', () => new Response('<html>'), 'is not JSON'],
+    ['null', () => Response.json(null), 'has no list'],
+    ['an entry without sources', () => Response.json({ models: [{ id: 'tiny', bytes: 1 }] }), 'has no list'],
+    ['no network', () => Promise.reject(new TypeError('failed')), 'could not reach'],
+  ])('%s instead of the registry', async (_name, response, message) => {
+    answer(response);
+    const failure = { code: 'network', url: registry, message: expect.stringContaining(message) };
+    await expect(resolveSource('tiny', { registry })).rejects.toMatchObject(failure);
+  });
+
+  test('an abort while it is fetched', async () => {
+    const controller = new AbortController();
+    answer(() => {
+      controller.abort();
+      return Promise.reject(controller.signal.reason);
+    });
+    await expect(resolveSource('tiny', { registry, signal: controller.signal })).rejects.toMatchObject({ code: 'cancelled' });
+  });
+});

@@ -1,0 +1,91 @@
+//! Requests, as the page's checked data.
+
+use serde::Deserialize;
+
+use crate::engine::{Request, SamplingParams};
+use crate::text::{ChatTemplate, RenderOptions, Tokenizer};
+use crate::{Error, Result};
+
+/// `EngineRequest` of `js/src/protocol.ts`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PageRequest {
+    input: Input,
+    max_tokens: Option<usize>,
+    sampling: PageSampling,
+    stop: Vec<String>,
+    stop_token_ids: Vec<u32>,
+    logit_bias: Vec<(u32, f32)>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Input {
+    Messages(serde_json::Value),
+    Text(String),
+    Ids(Vec<u32>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct PageSampling {
+    temperature: f32,
+    top_k: u32,
+    top_p: f32,
+    min_p: f32,
+    repetition_penalty: f32,
+    frequency_penalty: f32,
+    presence_penalty: f32,
+    seed: i64,
+}
+
+impl PageRequest {
+    /// Renders and tokenises.
+    pub(super) fn into_request(self, tokenizer: &Tokenizer, template: Option<&ChatTemplate>) -> Result<Request> {
+        let prompt = match self.input {
+            Input::Messages(messages) => tokenizer.encode_prompt(&render(template, &messages, true)?)?,
+            Input::Text(text) => tokenizer.encode_prompt(&text)?,
+            Input::Ids(ids) => ids,
+        };
+        let page = self.sampling;
+        Ok(Request {
+            prompt,
+            max_tokens: self.max_tokens,
+            sampling: SamplingParams {
+                temperature: page.temperature,
+                top_k: page.top_k,
+                top_p: page.top_p,
+                min_p: page.min_p,
+                repetition_penalty: page.repetition_penalty,
+                frequency_penalty: page.frequency_penalty,
+                presence_penalty: page.presence_penalty,
+                seed: Some(page.seed.cast_unsigned()),
+            },
+            logit_bias: self.logit_bias,
+            stop: self.stop,
+            stop_token_ids: self.stop_token_ids,
+            ignore_end_of_generation: false,
+        })
+    }
+}
+
+/// The prompt's text.
+pub(super) fn render(
+    template: Option<&ChatTemplate>,
+    messages: &serde_json::Value,
+    add_generation_prompt: bool,
+) -> Result<String> {
+    let template = template.ok_or_else(|| {
+        let why = "messages: this model's file has no chat template; use completions, with a prompt";
+        Error::BadRequest(why.into())
+    })?;
+    let options = RenderOptions { add_generation_prompt, now_unix_s: local_unix_s(), ..Default::default() };
+    template.render(messages, &options)
+}
+
+/// Seconds since 1970 in the visitor's time zone: templates name today's date.
+#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970 fit")]
+fn local_unix_s() -> i64 {
+    let now = js_sys::Date::new_0();
+    (now.get_time() / 1000.0 - now.get_timezone_offset() * 60.0) as i64
+}

@@ -1,0 +1,42 @@
+//! The native command line. Each subcommand is a file; results go to standard output, errors to standard error, or to
+//! standard output as `{"error": {"code", "message"}}` under `--json`. Exit status: 0, 1 for an error, 2 for wrong usage.
+
+#[cfg(not(target_arch = "wasm32"))]
+mod inspect;
+#[cfg(not(target_arch = "wasm32"))]
+mod output;
+
+#[cfg(not(target_arch = "wasm32"))]
+mod cli {
+    use crate::{inspect, output};
+    use clap::{Parser, Subcommand};
+    use std::process::ExitCode;
+
+    /// A language-model engine for the web page, run natively.
+    #[derive(Debug, Parser)]
+    #[command(version, max_term_width = 100)]
+    struct Cli {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    #[derive(Debug, Subcommand)]
+    enum Command {
+        Inspect(inspect::Args),
+    }
+
+    pub(super) fn run() -> ExitCode {
+        match Cli::parse().command {
+            Command::Inspect(args) => output::finish(inspect::run(&args), args.json),
+        }
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn main() -> std::process::ExitCode {
+    cli::run()
+}
+
+/// The page has its own entry, in the library.
+#[cfg(target_arch = "wasm32")]
+fn main() {}

@@ -1,0 +1,59 @@
+//! What subcommands print, and how they end.
+
+use pagewise::gguf::{FileSource, Gguf};
+use pagewise::{Error, Result};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Opens a model file (or the first part of a split one) and reads its header.
+///
+/// # Errors
+/// When the file cannot be opened or is not a model.
+pub(crate) fn open_model(path: &Path) -> Result<(FileSource, Gguf)> {
+    let source = FileSource::open(path)?;
+    let gguf = pollster::block_on(pagewise::gguf::open(&source))?;
+    Ok((source, gguf))
+}
+
+/// Prints text and flushes it. A reader that stops reading, such as `head`, is no error: the process ends quietly.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        let status = if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 };
+        std::process::exit(status);
+    }
+}
+
+/// Prints a JSON value on lines of its own.
+pub(crate) fn print_json(value: &serde_json::Value) {
+    print(&format!("{value:#}\n"));
+}
+
+/// Text from a file, harmless to a terminal: control characters are escaped.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}
+
+/// Reports a subcommand's error, if any, and gives its exit status.
+pub(crate) fn finish(result: Result<()>, json: bool) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    report(&error, json);
+    ExitCode::FAILURE
+}
+
+fn report(error: &Error, json: bool) {
+    if json {
+        print_json(&serde_json::json!({ "error": { "code": error.code(), "message": error.to_string() } }));
+    } else {
+        eprintln!("error ({}): {}", error.code(), printable(&error.to_string()));
+    }
+}

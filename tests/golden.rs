@@ -1,0 +1,128 @@
+//! Logits and greedy text against reference values, on the CPU executor and on the native adapter.
+//!
+//! `tests/data/golden` says what each value is. The two long prompts and full greedy text run with `PAGEWISE_LONG=1`.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::golden::{Prompt, Reference, close, greedy, open_gpu, real_model, tiny_model};
+use pagewise::compute::Executor;
+use pagewise::engine::{Evaluation, evaluate};
+use pagewise::gguf::{self, FileSource, Gguf};
+use pagewise::kernels::KvFormat;
+use pagewise::model::{Model, ModelOptions, load_cpu, load_gpu};
+use pollster::block_on;
+
+fn options(kv: KvFormat) -> ModelOptions {
+    ModelOptions { kv, context_length: Some(512), ..ModelOptions::default() }
+}
+
+fn open(path: &str) -> (Gguf, FileSource) {
+    let source = FileSource::open(path).unwrap();
+    (block_on(gguf::open(&source)).unwrap(), source)
+}
+
+/// Runs every prompt and compares its logits; `chunk` tokens a step.
+fn check<E: Executor>(model: &mut Model<E>, prompts: &[Prompt], chunk: usize, tolerance: f32) {
+    for prompt in prompts {
+        let sequence = Evaluation { ids: prompt.ids.clone(), positions: prompt.positions() };
+        let logits = block_on(evaluate(model, &[sequence], chunk)).unwrap();
+        close(prompt, &logits[0], tolerance);
+    }
+}
+
+#[test]
+fn tiny_models_on_the_cpu() {
+    for (path, prompts) in [tiny_model("tiny-llama"), tiny_model("tiny-gemma3")] {
+        let (gguf, source) = open(&path);
+        let mut model = block_on(load_cpu(&gguf, &source, &options(KvFormat::F32))).unwrap();
+        check(&mut model, &prompts, 32, 1e-3);
+        greedy(model, &gguf, &prompts, 24);
+    }
+}
+
+#[test]
+fn tiny_models_on_the_gpu() {
+    for (path, prompts) in [tiny_model("tiny-llama"), tiny_model("tiny-gemma3")] {
+        let (gguf, source) = open(&path);
+        for gpu in open_gpu() {
+            let mut model = block_on(load_gpu(&gguf, &source, gpu, &options(KvFormat::F32), |_| Ok(()))).unwrap();
+            check(&mut model, &prompts, 32, 1e-3);
+            // One prefill = token by token = chunks of 7 = two sequences interleaved.
+            check(&mut model, &prompts, 1, 1e-3);
+            check(&mut model, &prompts, 7, 1e-3);
+            let both: Vec<_> = (prompts.iter())
+                .map(|prompt| Evaluation { ids: prompt.ids.clone(), positions: prompt.positions() })
+                .collect();
+            for (prompt, logits) in prompts.iter().zip(block_on(evaluate(&mut model, &both, 5)).unwrap()) {
+                close(prompt, &logits, 1e-3);
+            }
+            greedy(model, &gguf, &prompts, 24);
+        }
+    }
+}
+
+fn real_model_on_the_cpu(reference: &Reference) {
+    let (gguf, source) = open(&reference.path);
+    let mut model = block_on(load_cpu(&gguf, &source, &options(KvFormat::F32))).unwrap();
+    check(&mut model, &reference.short(), 32, 2e-3);
+}
+
+fn real_model_on_the_gpu(reference: &Reference, num_greedy: usize) {
+    let (gguf, source) = open(&reference.path);
+    for (kv, tolerance) in [(KvFormat::F32, 2e-3), (KvFormat::F16, 3e-2)] {
+        let gpu = open_gpu().remove(0);
+        let mut model = block_on(load_gpu(&gguf, &source, gpu, &options(kv), |_| Ok(()))).unwrap();
+        assert!(model.layer_dispatches() <= 9, "{} dispatches a layer", model.layer_dispatches());
+        check(&mut model, &reference.short(), 32, tolerance);
+        if kv == KvFormat::F32 {
+            greedy(model, &gguf, &reference.short()[..2], num_greedy);
+        }
+    }
+}
+
+#[test]
+fn smollm2_on_the_cpu() {
+    if let Some(reference) = real_model("smollm2") {
+        real_model_on_the_cpu(&reference);
+    }
+}
+
+#[test]
+fn smollm2_on_the_gpu() {
+    if let Some(reference) = real_model("smollm2") {
+        real_model_on_the_gpu(&reference, 8);
+    }
+}
+
+#[test]
+fn gemma3_on_the_cpu() {
+    if let Some(reference) = real_model("gemma3") {
+        real_model_on_the_cpu(&reference);
+    }
+}
+
+#[test]
+fn gemma3_on_the_gpu() {
+    if let Some(reference) = real_model("gemma3") {
+        real_model_on_the_gpu(&reference, 8);
+    }
+}
+
+/// Every prompt, the long ones included, and all 48 greedy tokens.
+#[test]
+fn long_prompts_and_whole_answers_on_the_gpu() {
+    if std::env::var("PAGEWISE_LONG").is_err() {
+        return;
+    }
+    for name in ["smollm2", "gemma3"] {
+        let Some(reference) = real_model(name) else { continue };
+        let (gguf, source) = open(&reference.path);
+        let options = ModelOptions { context_length: Some(1280), kv: KvFormat::F32, ..ModelOptions::default() };
+        let gpu = open_gpu().remove(0);
+        let mut model = block_on(load_gpu(&gguf, &source, gpu, &options, |_| Ok(()))).unwrap();
+        check(&mut model, &reference.prompts, 32, 2e-3);
+        greedy(model, &gguf, &reference.prompts, 48);
+    }
+}
