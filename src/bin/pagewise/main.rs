@@ -2,13 +2,19 @@
 //! standard output as `{"error": {"code", "message"}}` under `--json`. Exit status: 0, 1 for an error, 2 for wrong usage.
 
 #[cfg(not(target_arch = "wasm32"))]
+mod detokenize;
+#[cfg(not(target_arch = "wasm32"))]
 mod inspect;
 #[cfg(not(target_arch = "wasm32"))]
 mod output;
+#[cfg(not(target_arch = "wasm32"))]
+mod template;
+#[cfg(not(target_arch = "wasm32"))]
+mod tokenize;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{inspect, output};
+    use crate::{detokenize, inspect, output, template, tokenize};
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -23,11 +29,17 @@ mod cli {
     #[derive(Debug, Subcommand)]
     enum Command {
         Inspect(inspect::Args),
+        Tokenize(tokenize::Args),
+        Detokenize(detokenize::Args),
+        Template(template::Args),
     }
 
     pub(super) fn run() -> ExitCode {
         match Cli::parse().command {
             Command::Inspect(args) => output::finish(inspect::run(&args), args.json),
+            Command::Tokenize(args) => output::finish(tokenize::run(&args), true),
+            Command::Detokenize(args) => output::finish(detokenize::run(&args), true),
+            Command::Template(args) => output::finish(template::run(&args), args.json),
         }
     }
 }
