@@ -134,7 +134,8 @@ struct Moment {
 impl Moment {
     fn new(unix_s: i64) -> Self {
         let days = unix_s.div_euclid(86_400);
-        let mut year = 1970 + days.div_euclid(366);
+        // Never too late a year, whichever side of 1970.
+        let mut year = 1970 + days.div_euclid(366).min(days.div_euclid(365));
         while days >= days_before_year(year + 1) {
             year += 1;
         }
