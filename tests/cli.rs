@@ -235,7 +235,7 @@ fn errors_have_a_code_a_message_and_exit_status_1() {
         (&["generate", TINY, "--prompt", "a", "--adapter", "no such"], "no_webgpu", "\"no such\""),
         (&["generate", TINY, "--prompt", "a", "--temperature", "-1"], "bad_request", "temperature: -1 asked"),
         (&["generate", TINY, "--messages", "no/such.json"], "bad_request", "no/such.json"),
-        (&["generate", TINY, "--messages", &not_a_list], "bad_request", "a JSON array is wanted"),
+        (&["generate", TINY, "--messages", &not_a_list], "bad_request", "a list of messages is needed"),
         (&["bench", TINY, "--prompt-tokens", "600"], "context_too_long", "512 allowed"),
         (&["bench", TINY, "--prompt-tokens", "0"], "bad_request", "prompt: 0 tokens asked"),
     ];

@@ -1,8 +1,8 @@
 //! SentencePiece's BPE: pairs of neighbours are merged, best score first, and what no token covers becomes bytes.
 //!
 //! The `tokenizers` crate can run such a vocabulary only as half a million explicit merges, in hash maps that hold
-//! every text three times: several times the memory a page may use. The scores say the same without any table, so
-//! this merges by looking up the joined text, as llama.cpp does.
+//! every text three times: ten times the memory. The scores say the same without any table, so this merges by looking
+//! up the joined text, as llama.cpp does.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

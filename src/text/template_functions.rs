@@ -134,7 +134,8 @@ struct Moment {
 impl Moment {
     fn new(unix_s: i64) -> Self {
         let days = unix_s.div_euclid(86_400);
-        let mut year = 1970 + days.div_euclid(366);
+        // Never too late a year, whichever side of 1970.
+        let mut year = 1970 + days.div_euclid(366).min(days.div_euclid(365));
         while days >= days_before_year(year + 1) {
             year += 1;
         }
@@ -176,10 +177,6 @@ fn name(names: &'static [&'static str], index: i64) -> &'static str {
 fn strftime(format: &str, unix_s: i64) -> Result<String, Error> {
     // Years 0 to 9999: beyond them nothing is a date.
     let moment = Moment::new(unix_s.clamp(-62_167_219_200, 253_402_300_799));
-    let (hour, minute, second) =
-        (moment.second_of_day / 3600, moment.second_of_day / 60 % 60, moment.second_of_day % 60);
-    let hour12 = (hour + 11) % 12 + 1;
-    let (weekday, month) = (name(&DAYS, moment.weekday), name(&MONTHS, moment.month - 1));
     let mut text = String::new();
     let mut characters = format.chars();
     while let Some(c) = characters.next() {
@@ -187,46 +184,48 @@ fn strftime(format: &str, unix_s: i64) -> Result<String, Error> {
             text.push(c);
             continue;
         }
-        let mut directive = characters.next();
-        let padded = directive != Some('-');
+        let mut letter = characters.next();
+        let padded = letter != Some('-');
         if !padded {
-            directive = characters.next();
+            letter = characters.next();
         }
-        let number = |value: i64, width: usize| {
-            if padded { format!("{value:0width$}") } else { value.to_string() }
-        };
-        let part = match directive {
-            Some('Y') => moment.year.to_string(),
-            Some('y') => number(moment.year % 100, 2),
-            Some('m') => number(moment.month, 2),
-            Some('d') => number(moment.day, 2),
-            Some('e') if padded => format!("{:2}", moment.day),
-            Some('e') => moment.day.to_string(),
-            Some('j') => number(moment.day_of_year, 3),
-            Some('H') => number(hour, 2),
-            Some('I') => number(hour12, 2),
-            Some('M') => number(minute, 2),
-            Some('S') => number(second, 2),
-            Some('p') => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
-            Some('A') => weekday.to_owned(),
-            Some('a') => weekday[..3].to_owned(),
-            Some('B') => month.to_owned(),
-            Some('b' | 'h') => month[..3].to_owned(),
-            Some('w') => moment.weekday.to_string(),
-            Some('F') => format!("{}-{:02}-{:02}", moment.year, moment.month, moment.day),
-            Some('T') => format!("{hour:02}:{minute:02}:{second:02}"),
-            Some('%') => "%".to_owned(),
-            other => {
-                let other = other.map(String::from).unwrap_or_default();
-                return Err(Error::new(
-                    ErrorKind::InvalidOperation,
-                    format!("strftime_now: unknown directive %{other}"),
-                ));
-            }
-        };
-        text.push_str(&part);
+        text.push_str(&directive(&moment, letter, padded)?);
     }
     Ok(text)
+}
+
+/// What a directive such as `%d` stands for; `%-d` is not padded.
+fn directive(moment: &Moment, letter: Option<char>, padded: bool) -> Result<String, Error> {
+    let (hour, minute, second) =
+        (moment.second_of_day / 3600, moment.second_of_day / 60 % 60, moment.second_of_day % 60);
+    let (weekday, month) = (name(&DAYS, moment.weekday), name(&MONTHS, moment.month - 1));
+    let number = |value: i64, width: usize| if padded { format!("{value:0width$}") } else { value.to_string() };
+    Ok(match letter {
+        Some('Y') => moment.year.to_string(),
+        Some('y') => number(moment.year % 100, 2),
+        Some('m') => number(moment.month, 2),
+        Some('d') => number(moment.day, 2),
+        Some('e') if padded => format!("{:2}", moment.day),
+        Some('e') => moment.day.to_string(),
+        Some('j') => number(moment.day_of_year, 3),
+        Some('H') => number(hour, 2),
+        Some('I') => number((hour + 11) % 12 + 1, 2),
+        Some('M') => number(minute, 2),
+        Some('S') => number(second, 2),
+        Some('p') => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
+        Some('A') => weekday.to_owned(),
+        Some('a') => weekday[..3].to_owned(),
+        Some('B') => month.to_owned(),
+        Some('b' | 'h') => month[..3].to_owned(),
+        Some('w') => moment.weekday.to_string(),
+        Some('F') => format!("{}-{:02}-{:02}", moment.year, moment.month, moment.day),
+        Some('T') => format!("{hour:02}:{minute:02}:{second:02}"),
+        Some('%') => "%".to_owned(),
+        other => {
+            let other = other.map(String::from).unwrap_or_default();
+            return Err(Error::new(ErrorKind::InvalidOperation, format!("strftime_now: unknown directive %{other}")));
+        }
+    })
 }
 
 #[cfg(test)]

@@ -108,9 +108,7 @@ fn a_template_whose_tokens_do_not_exist_is_corrupt() {
 proptest! {
     #[test]
     fn no_vocabulary_panics(
-        tokens in prop::collection::vec("[ab<>▁ ]{0,3}", 0..12),
-        types in prop::collection::vec(-1..8, 0..12),
-        scores in prop::collection::vec(prop::num::f32::ANY, 0..12),
+        tokens in prop::collection::btree_map("[ab<>▁ ]{0,3}", (0..7, prop::num::f32::ANY), 1..12),
         merges in prop::collection::vec("[ab ▁é]{0,5}", 0..6),
         id in 0_u32..16,
         sentencepiece: bool,
@@ -118,10 +116,10 @@ proptest! {
     ) {
         let entries = bytes()
             .set("model", if sentencepiece { "llama" } else { "gpt2" })
-            .set("tokens", strings(&tokens))
-            .set("token_type", ints(types))
-            .set("scores", floats(scores))
-            .set("merges", strings(merges))
+            .set("tokens", strings(tokens.keys()))
+            .set("token_type", ints(tokens.values().map(|&(kind, _)| kind)))
+            .set("scores", floats(tokens.values().map(|&(_, score)| score)))
+            .set("merges", strings(if sentencepiece { Vec::new() } else { merges }))
             .set("eos_token_id", id);
         if let Ok(tokenizer) = Tokenizer::from_metadata(&entries.metadata()) {
             if let Ok(ids) = tokenizer.encode(&text, true, true) {

@@ -191,6 +191,11 @@ fn a_leading_space_belongs_to_text_that_continues() {
 }
 
 fn vocabularies() -> Vec<Rc<Tokenizer>> {
+    thread_local!(static ALL: Vec<Rc<Tokenizer>> = build_vocabularies());
+    ALL.with(Clone::clone)
+}
+
+fn build_vocabularies() -> Vec<Rc<Tokenizer>> {
     let merges = [("a", "b"), (" ", "a"), ("ab", "ab"), ("\u{20}", "\u{20}"), ("1", "2")];
     let special = [("<|im_end|>", CONTROL), ("<u>", USER)];
     let pieces = [

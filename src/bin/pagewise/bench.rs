@@ -6,7 +6,7 @@ use pagewise::compute::{ExecutorStats, Step};
 use pagewise::engine::{Engine, EngineOptions, Event, Request, SamplingParams, Timings};
 use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
-use pagewise::model::{DEFAULT_CONTEXT_LENGTH, ModelConfig, ModelOptions};
+use pagewise::model::{DEFAULT_CONTEXT_LENGTH, Logits, ModelConfig, ModelOptions};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 use pollster::block_on;
@@ -188,7 +188,7 @@ struct Run {
 
 /// Runs one request whose length is certain.
 fn measure(engine: &mut Engine<NativeModel>, prompt_tokens: usize, max_tokens: usize) -> Result<Run> {
-    let vocab = engine.forward().config().vocab;
+    let vocab = engine.forward().vocab();
     let request = Request {
         prompt: prompt(prompt_tokens, vocab),
         max_tokens: Some(max_tokens),

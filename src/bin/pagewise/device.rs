@@ -3,11 +3,10 @@
 use crate::output;
 use pagewise::Result;
 use pagewise::compute::{Executor, ExecutorStats, Gpu, GpuOptions, Recording};
-use pagewise::engine::{Evaluation, evaluate};
 use pagewise::gguf::{FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
-use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, ModelConfig, ModelOptions};
+use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions};
 use pagewise::model::{load_cpu, load_gpu};
 use pollster::block_on;
 use std::path::Path;
@@ -146,13 +145,6 @@ impl NativeModel {
         }
     }
 
-    pub(crate) fn groups(&self) -> Vec<GroupConfig> {
-        match self {
-            NativeModel::Cpu(model) => model.groups(),
-            NativeModel::Gpu(model) => model.groups(),
-        }
-    }
-
     pub(crate) fn layer_dispatches(&self) -> usize {
         match self {
             NativeModel::Cpu(model) => model.layer_dispatches(),
@@ -174,16 +166,6 @@ impl NativeModel {
             NativeModel::Gpu(model) => Some(model.executor().stats()),
         }
     }
-
-    /// See [`evaluate`].
-    pub(crate) fn evaluate(&mut self, sequence: Evaluation, chunk: usize) -> Result<Vec<Vec<f32>>> {
-        let sequences = [sequence];
-        let mut logits = match self {
-            NativeModel::Cpu(model) => block_on(evaluate(model, &sequences, chunk)),
-            NativeModel::Gpu(model) => block_on(evaluate(model, &sequences, chunk)),
-        }?;
-        Ok(logits.pop().unwrap_or_default())
-    }
 }
 
 impl Forward for NativeModel {
@@ -198,6 +180,26 @@ impl Forward for NativeModel {
         match self {
             NativeModel::Cpu(model) => model.forward(batch).await,
             NativeModel::Gpu(model) => model.forward(batch).await,
+        }
+    }
+}
+
+impl Logits for NativeModel {
+    fn vocab(&self) -> usize {
+        self.config().vocab
+    }
+
+    fn groups(&self) -> Vec<GroupConfig> {
+        match self {
+            NativeModel::Cpu(model) => model.groups(),
+            NativeModel::Gpu(model) => model.groups(),
+        }
+    }
+
+    async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
+        match self {
+            NativeModel::Cpu(model) => model.logits(batch).await,
+            NativeModel::Gpu(model) => model.logits(batch).await,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! `generate`: continues a text or answers a conversation.
 
 use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
-use crate::output;
+use crate::{output, template};
 use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, Usage};
 use pagewise::gguf::Gguf;
-use pagewise::model::ModelOptions;
-use pagewise::text::{ChatTemplate, RenderOptions, Tokenizer};
+use pagewise::model::{Logits, ModelOptions};
+use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 use pollster::block_on;
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -49,7 +49,7 @@ struct Input {
     /// Text to continue.
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// File with a JSON array of {role, content} to answer, through the model's chat template.
+    /// JSON file with a list of messages to answer, {role, content}, as `template` takes it.
     #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
 }
@@ -136,34 +136,13 @@ impl Input {
         let Some(path) = &self.messages else {
             return tokenizer.encode_prompt(self.prompt.as_deref().unwrap_or_default());
         };
-        let messages = read_messages(path)?;
-        let template = ChatTemplate::from_metadata(&gguf.metadata)?
-            .ok_or_else(|| Error::BadRequest("the model has no chat template: use --prompt".into()))?;
-        let now_s = since_1970().as_secs();
-        let options = RenderOptions {
-            add_generation_prompt: true,
-            now_unix_s: i64::try_from(now_s).unwrap_or(i64::MAX),
-            ..RenderOptions::default()
-        };
-        tokenizer.encode_prompt(&template.render(&messages, &options)?)
+        tokenizer.encode_prompt(&template::render(gguf, path, true)?)
     }
 }
 
-/// Reads a JSON array.
-fn read_messages(path: &Path) -> Result<Json> {
-    let bad = |error: &dyn std::fmt::Display| Error::BadRequest(format!("messages in `{}`: {error}", path.display()));
-    let text = std::fs::read(path).map_err(|error| bad(&error))?;
-    let messages: Json = serde_json::from_slice(&text).map_err(|error| bad(&error))?;
-    if messages.is_array() { Ok(messages) } else { Err(bad(&"a JSON array is wanted")) }
-}
-
-fn since_1970() -> std::time::Duration {
-    // A clock before 1970 is no reason to fail.
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 fn seed_from_clock() -> u64 {
-    let since = since_1970();
+    // A clock before 1970 is no reason to fail.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()))
 }
 

@@ -2,10 +2,11 @@
 
 use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
 use crate::output::{self, printable};
-use pagewise::engine::Evaluation;
+use pagewise::engine::{Evaluation, evaluate};
 use pagewise::model::{Forward, MIN_CONTEXT_LENGTH};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
+use pollster::block_on;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut ascending = positions.clone();
     ascending.sort_unstable();
     ascending.dedup();
-    let rows = model.evaluate(Evaluation { ids: ids.clone(), positions: ascending.clone() }, chunk)?;
+    let sequence = Evaluation { ids: ids.clone(), positions: ascending.clone() };
+    let rows = block_on(evaluate(&mut model, &[sequence], chunk))?.pop().unwrap_or_default();
     let row = |position| ascending.binary_search(position).ok().and_then(|index| rows.get(index)).cloned();
     let logits: Option<Vec<_>> = positions.iter().map(row).collect();
     let logits = logits.ok_or_else(|| Error::WrongResult("a row of logits is missing".into()))?;

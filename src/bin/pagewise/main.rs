@@ -4,6 +4,8 @@
 #[cfg(not(target_arch = "wasm32"))]
 mod bench;
 #[cfg(not(target_arch = "wasm32"))]
+mod detokenize;
+#[cfg(not(target_arch = "wasm32"))]
 mod device;
 #[cfg(not(target_arch = "wasm32"))]
 mod generate;
@@ -13,10 +15,14 @@ mod inspect;
 mod logits;
 #[cfg(not(target_arch = "wasm32"))]
 mod output;
+#[cfg(not(target_arch = "wasm32"))]
+mod template;
+#[cfg(not(target_arch = "wasm32"))]
+mod tokenize;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{bench, generate, inspect, logits, output};
+    use crate::{bench, detokenize, generate, inspect, logits, output, template, tokenize};
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -31,6 +37,9 @@ mod cli {
     #[derive(Debug, Subcommand)]
     enum Command {
         Inspect(inspect::Args),
+        Tokenize(tokenize::Args),
+        Detokenize(detokenize::Args),
+        Template(template::Args),
         Logits(logits::Args),
         Generate(generate::Args),
         Bench(bench::Args),
@@ -39,6 +48,9 @@ mod cli {
     pub(super) fn run() -> ExitCode {
         match Cli::parse().command {
             Command::Inspect(args) => output::finish(inspect::run(&args), args.json),
+            Command::Tokenize(args) => output::finish(tokenize::run(&args), true),
+            Command::Detokenize(args) => output::finish(detokenize::run(&args), true),
+            Command::Template(args) => output::finish(template::run(&args), args.json),
             Command::Logits(args) => output::finish(logits::run(&args), args.json),
             Command::Generate(args) => output::finish(generate::run(&args), args.json),
             Command::Bench(args) => output::finish(bench::run(&args), args.json),

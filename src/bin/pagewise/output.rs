@@ -40,6 +40,11 @@ pub(crate) fn print_json(value: &serde_json::Value) {
     print(&format!("{value:#}\n"));
 }
 
+/// Prints a JSON value on one line.
+pub(crate) fn print_line(value: &serde_json::Value) {
+    print(&format!("{value}\n"));
+}
+
 /// Text from a file, harmless to a terminal: control characters are escaped.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
