@@ -53,6 +53,7 @@ export class FakeWorker {
       probeAdapter: options.probeAdapter ?? (async () => PROBE),
       post,
       now: () => performance.now(),
+      whileWaiting: (work) => work,
       ...(options.network === undefined ? {} : { network: options.network }),
     });
     void this.#loop.run();
