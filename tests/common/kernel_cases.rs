@@ -1,0 +1,64 @@
+//! The cases that every kernel variant is checked with, natively and in a browser: shapes around the tile sizes.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use pagewise::compute::{Reduce, Tuning};
+use pagewise::kernels::cases::{self, AttentionShape, Case};
+use pagewise::kernels::{Epilogue, KvFormat};
+use pagewise::quant::Format;
+
+/// Every way of choosing kernels. Four lanes: the width of SwiftShader's subgroups, and every other adapter has more.
+pub(crate) const TUNINGS: [Tuning; 3] =
+    [Tuning::SOFTWARE, Tuning::GPU, Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }];
+
+/// A group of cases, for one way of choosing kernels.
+pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
+
+/// All of them.
+pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
+    let groups: [Cases; 6] = [
+        projections_of_every_format,
+        projections_of_every_epilogue,
+        embeddings_of_every_format,
+        norms,
+        attention,
+        sampling,
+    ];
+    groups.iter().flat_map(|cases| cases(tuning)).collect()
+}
+
+pub(crate) fn projections_of_every_format(tuning: &Tuning) -> Vec<Case> {
+    let case = |t| move |format| cases::projection(tuning, format, [t, 37, 512], Epilogue::Store);
+    [1, 9].into_iter().flat_map(|t| Format::ALL.map(case(t))).collect()
+}
+
+pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
+    let shapes = [(1, 1, 32), (2, 65, 64), (4, 128, 96), (5, 31, 32), (8, 33, 160), (33, 130, 64), (64, 64, 64)];
+    let case =
+        |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
+    let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
+    epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
+}
+
+pub(crate) fn embeddings_of_every_format(_: &Tuning) -> Vec<Case> {
+    Format::ALL.map(|format| cases::embed(format, 5, 256)).into()
+}
+
+pub(crate) fn norms(tuning: &Tuning) -> Vec<Case> {
+    [(1, 4), (1, 576), (31, 640), (33, 64), (129, 132)].map(|(t, d)| cases::norms(tuning, t, d)).into()
+}
+
+pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
+    let mut all = Vec::new();
+    for (heads, kv_heads) in [(1, 1), (4, 2), (9, 3), (8, 1)] {
+        for (t, head_dim, window, neox) in [(1, 64, None, false), (2, 256, Some(8), true), (65, 32, Some(33), true)] {
+            for kv in [KvFormat::F16, KvFormat::F32] {
+                all.push(cases::attention(tuning, AttentionShape { t, heads, kv_heads, head_dim, window, kv, neox }));
+            }
+        }
+    }
+    all
+}
+
+pub(crate) fn sampling(tuning: &Tuning) -> Vec<Case> {
+    [40, 255, 3000].map(|vocab| cases::sample(tuning, vocab)).into()
+}

@@ -1,0 +1,77 @@
+//! Every kernel variant in a browser against its CPU twin: Chromium compiles WGSL with Tint, and is strict where naga
+//! is not. `kernels.rs` does the same natively.
+#![cfg(target_arch = "wasm32")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "common/kernel_cases.rs"]
+mod kernel_cases;
+
+use kernel_cases::{Cases, TUNINGS};
+use pagewise::compute::{Gpu, GpuOptions};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_dedicated_worker);
+
+// What the npm package's worker does (js/src/gpu.ts), because wgpu's web backend knows no `subgroups`.
+#[wasm_bindgen(inline_js = "
+    let wrapped = false;
+    export function requestSubgroups() {
+        if (wrapped) return;
+        wrapped = true;
+        const original = GPUAdapter.prototype.requestDevice;
+        GPUAdapter.prototype.requestDevice = function (descriptor = {}) {
+            if (!this.features.has('subgroups')) throw new Error('the adapter has no subgroups');
+            const requiredFeatures = [...(descriptor.requiredFeatures ?? []), 'subgroups'];
+            return original.call(this, { ...descriptor, requiredFeatures });
+        };
+    }
+")]
+extern "C" {
+    #[wasm_bindgen(js_name = requestSubgroups)]
+    fn request_subgroups();
+}
+
+async fn check(cases: Cases) {
+    request_subgroups();
+    for tuning in TUNINGS {
+        let options = GpuOptions { tuning: Some(tuning), subgroups: true, ..GpuOptions::default() };
+        let gpu = Gpu::open(&options).await.unwrap();
+        for case in cases(&tuning) {
+            if let Err(error) = case.check(&gpu).await {
+                panic!("{tuning:?}: {error}");
+            }
+        }
+        gpu.destroy();
+    }
+}
+
+#[wasm_bindgen_test]
+async fn projections_of_every_format() {
+    check(kernel_cases::projections_of_every_format).await;
+}
+
+#[wasm_bindgen_test]
+async fn projections_of_every_epilogue_around_the_tiles() {
+    check(kernel_cases::projections_of_every_epilogue).await;
+}
+
+#[wasm_bindgen_test]
+async fn embeddings_of_every_format() {
+    check(kernel_cases::embeddings_of_every_format).await;
+}
+
+#[wasm_bindgen_test]
+async fn norms() {
+    check(kernel_cases::norms).await;
+}
+
+#[wasm_bindgen_test]
+async fn attention_over_the_paged_cache() {
+    check(kernel_cases::attention).await;
+}
+
+#[wasm_bindgen_test]
+async fn sampling() {
+    check(kernel_cases::sampling).await;
+}

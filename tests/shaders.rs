@@ -1,0 +1,173 @@
+//! Every shader that a recording can ask for: valid WGSL, within WebGPU's default limits, and declaring what its Rust
+//! side says. No GPU is needed.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "common/kernel_cases.rs"]
+mod kernel_cases;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use kernel_cases::TUNINGS;
+use naga::back::pipeline_constants::process_overrides;
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{AddressSpace, Module, ShaderStage, StorageAccess};
+use pagewise::compute::{Access, Reduce, Shader};
+use pagewise::quant::Format;
+
+/// WebGPU's default limits, which every device has.
+const MAX_STORAGE_BUFFERS: usize = 8;
+const MAX_INVOCATIONS: u32 = 256;
+const MAX_WORKGROUP_BYTES: u32 = 16 * 1024;
+
+/// A shader as one dispatch wants it.
+struct Variant {
+    name: String,
+    shader: Shader,
+    access: &'static [Access],
+    constants: Vec<(&'static str, f64)>,
+}
+
+/// Every distinct pipeline of the kernels' cases.
+fn variants() -> Vec<Variant> {
+    let mut found = BTreeMap::new();
+    for tuning in TUNINGS {
+        for case in kernel_cases::all(&tuning) {
+            for dispatch in case.recording().dispatches() {
+                let (shader, constants) = (dispatch.kernel.shader(), dispatch.kernel.constants());
+                let key = (shader.compose(true), format!("{constants:?}"));
+                found.entry(key).or_insert_with(|| Variant {
+                    name: format!("{:?}", dispatch.kernel),
+                    access: dispatch.kernel.access(),
+                    shader,
+                    constants,
+                });
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+fn parse(variant: &Variant) -> (Module, ModuleInfo) {
+    let source = variant.shader.compose(false);
+    let module = naga::front::wgsl::parse_str(&source)
+        .unwrap_or_else(|error| panic!("{}: {}", variant.name, error.emit_to_string(&source)));
+    let info = validator(variant)
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}: {}", variant.name, error.emit_to_string(&source)));
+    (module, info)
+}
+
+/// Packing halves is in WebGPU's core, though naga counts it as a capability.
+const HALVES: Capabilities = Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+
+/// Only subgroups are optional, and only where they are asked for.
+fn validator(variant: &Variant) -> Validator {
+    let capabilities = match variant.shader.reduce {
+        Some(Reduce::Subgroup) => HALVES | Capabilities::SUBGROUP,
+        _ => HALVES,
+    };
+    Validator::new(ValidationFlags::all(), capabilities)
+}
+
+#[test]
+fn the_cases_cover_every_kernel_and_piece() {
+    let variants = variants();
+    let used: BTreeSet<_> = variants.iter().map(|v| format!("{}.wgsl", v.shader.stem)).collect();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<_> = names.filter(|name| name.ends_with(".wgsl")).collect();
+    assert_eq!(used, files, "kernels in the cases, files in shaders/");
+    for stem in ["matvec", "matmul", "matmul_tile", "embed"] {
+        let formats: BTreeSet<_> =
+            variants.iter().filter(|v| v.shader.stem == stem).filter_map(|v| v.shader.format).collect();
+        assert_eq!(formats.len(), Format::ALL.len(), "formats of {stem}");
+    }
+    for stem in ["matvec", "rms_norm", "rms_norm_add", "rope_store", "attention"] {
+        for reduce in Reduce::ALL {
+            let is_there = variants.iter().any(|v| v.shader.stem == stem && v.shader.reduce == Some(reduce));
+            assert!(is_there, "{stem} with {reduce:?}");
+        }
+    }
+}
+
+#[test]
+fn naga_accepts_every_variant_within_the_default_limits() {
+    for variant in variants() {
+        let (module, info) = parse(&variant);
+        let constants = variant.constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        let (module, _) = process_overrides(&module, &info, Some((ShaderStage::Compute, "main")), &constants)
+            .unwrap_or_else(|error| panic!("{}: {error}", variant.name));
+        validator(&variant).validate(&module).unwrap_or_else(|error| panic!("{}: {error:?}", variant.name));
+
+        let invocations: u32 = module.entry_points[0].workgroup_size.iter().product();
+        assert!(invocations <= MAX_INVOCATIONS, "{}: {invocations} invocations", variant.name);
+        let workgroup_bytes: u32 = module
+            .global_variables
+            .iter()
+            .filter(|(_, variable)| variable.space == AddressSpace::WorkGroup)
+            // A binding's alignment at most is lost between two variables.
+            .map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx()).next_multiple_of(16))
+            .sum();
+        assert!(workgroup_bytes <= MAX_WORKGROUP_BYTES, "{}: {workgroup_bytes} bytes shared", variant.name);
+        assert!(variant.access.len() <= MAX_STORAGE_BUFFERS, "{}: too many storage buffers", variant.name);
+    }
+}
+
+#[test]
+fn bindings_are_those_of_the_rust_side() {
+    for variant in variants() {
+        let (module, _) = parse(&variant);
+        let mut bindings: Vec<_> = module
+            .global_variables
+            .iter()
+            .filter_map(|(_, variable)| variable.binding.map(|b| ((b.group, b.binding), variable.space)))
+            .collect();
+        bindings.sort_by_key(|&(at, _)| at);
+        let mut expected: Vec<_> =
+            variant.access.iter().map(|&access| AddressSpace::Storage { access: storage(access) }).collect();
+        expected.push(AddressSpace::Uniform);
+        let expected: Vec<_> = (0..).map(|binding| (0, binding)).zip(expected).collect();
+        assert_eq!(bindings, expected, "{}", variant.name);
+    }
+}
+
+fn storage(access: Access) -> StorageAccess {
+    match access {
+        Access::Read => StorageAccess::LOAD,
+        Access::ReadWrite => StorageAccess::LOAD | StorageAccess::STORE,
+    }
+}
+
+#[test]
+fn overrides_are_the_constants_of_the_rust_side() {
+    for variant in variants() {
+        let (module, _) = parse(&variant);
+        let declared: BTreeSet<_> = module.overrides.iter().filter_map(|(_, o)| o.name.as_deref()).collect();
+        let given: BTreeSet<_> = variant.constants.iter().map(|&(name, _)| name).collect();
+        assert_eq!(given.len(), variant.constants.len(), "{}: a constant is given twice", variant.name);
+        assert_eq!(given, declared, "{}: given, declared", variant.name);
+        assert!(module.overrides.iter().all(|(_, o)| o.id.is_none()), "{}: overrides go by name", variant.name);
+    }
+}
+
+/// Chromium's compiler, where its command-line tool is installed; the tests in Chromium need no tool.
+#[test]
+fn tint_accepts_every_variant() {
+    for variant in variants() {
+        let source = variant.shader.compose(true);
+        let overrides: Vec<_> = variant.constants.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let child = Command::new("tint")
+            .args(["--input-format", "wgsl", "--format", "wgsl", "--overrides", &overrides.join(","), "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let Ok(mut child) = child else { return };
+        child.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}: {}", variant.name, String::from_utf8_lossy(&output.stderr));
+    }
+}
