@@ -1,7 +1,9 @@
 /**
- * The public types of the package. Names and shapes of requests, responses and chunks are OpenAI's (snake_case);
- * everything that is Pagewise's own is camelCase, except `timings`, which travels inside OpenAI's objects.
+ * The public types of loading, planning and describing. What is Pagewise's own is camelCase; OpenAI's shapes are in
+ * `openai.ts`.
  */
+
+export type * from './openai.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
 export type PartSource = string | URL | Blob;
@@ -160,234 +162,6 @@ export interface ModelDescription {
   tensors: TensorDescription[];
 }
 
-/** A text part of a message's content. */
-export interface ContentPartText {
-  /** Always `text`: other kinds are an error. */
-  type: 'text';
-  /** The text. */
-  text: string;
-}
-
-/** Who speaks. */
-export type Role = 'system' | 'developer' | 'user' | 'assistant';
-
-/** One message of a conversation. */
-export interface ChatMessage {
-  /** Who speaks; `developer` is rendered as `system`. */
-  role: Role;
-  /** Text, or text parts that are joined. */
-  content: string | readonly ContentPartText[];
-  /** Name of the speaker, for templates that show it. */
-  name?: string;
-}
-
-/** Options of streaming. */
-export interface StreamOptions {
-  /** Whether a last chunk with empty `choices` carries `usage`. */
-  include_usage?: boolean;
-}
-
-/** Sampling and stopping, common to both kinds of request. `null` means the default. */
-export interface SamplingOptions {
-  /** The loaded model's id or name; any other is an error. */
-  model?: string | null;
-  /** 0 to 2, default 1 (OpenAI's default); 0 is greedy. */
-  temperature?: number | null;
-  /** Keep the smallest set of tokens with this probability, over 0 to 1, default 1 (all). */
-  top_p?: number | null;
-  /** Keep the k most probable tokens; default 0 (all). */
-  top_k?: number | null;
-  /** Drop tokens less probable than this share of the most probable one, 0 to 1, default 0. */
-  min_p?: number | null;
-  /** Over 0 to 10, default 1 (none): divides the positive logits of tokens already seen, prompt included. */
-  repetition_penalty?: number | null;
-  /** -2 to 2, default 0: subtracted once per earlier occurrence in the answer. */
-  frequency_penalty?: number | null;
-  /** -2 to 2, default 0: subtracted once when the token occurred in the answer. */
-  presence_penalty?: number | null;
-  /** Token id to a value from -100 to 100 that is added to its logit. At most 300 entries. */
-  logit_bias?: Readonly<Record<string, number>> | null;
-  /** An integer: the same seed gives the same text. Default: random. */
-  seed?: number | null;
-  /** Most tokens to generate. Default: until the model stops or the context is full. */
-  max_tokens?: number | null;
-  /** A text, or up to 16 of them, that ends the answer and is not part of it. */
-  stop?: string | readonly string[] | null;
-  /** Up to 64 token ids that end the answer, besides the model's own. */
-  stop_token_ids?: readonly number[] | null;
-  /** Whether the answer comes as a stream of chunks. */
-  stream?: boolean | null;
-  /** Options of streaming; only with `stream: true`. */
-  stream_options?: StreamOptions | null;
-  /** Number of answers: only 1. */
-  n?: 1 | null;
-  /** Has no effect here, nor on OpenAI's answers. */
-  user?: string | null;
-  /** Has no effect here, nor on OpenAI's answers. */
-  metadata?: Readonly<Record<string, string>> | null;
-}
-
-/** A chat request, in OpenAI's shape. Any other field is an error that names it. */
-export interface ChatCompletionCreateParams extends SamplingOptions {
-  /** The conversation. */
-  messages: readonly ChatMessage[];
-  /** The newer name of `max_tokens`; giving both with different values is an error. */
-  max_completion_tokens?: number | null;
-}
-
-/** A streaming chat request. */
-export interface ChatCompletionCreateParamsStreaming extends ChatCompletionCreateParams {
-  /** Streaming. */
-  stream: true;
-}
-
-/** A chat request that is answered at once. */
-export interface ChatCompletionCreateParamsNonStreaming extends ChatCompletionCreateParams {
-  /** Not streaming. */
-  stream?: false | null;
-}
-
-/** A request to continue a text, in OpenAI's shape. Any other field is an error that names it. */
-export interface CompletionCreateParams extends SamplingOptions {
-  /** The text, or its token ids. */
-  prompt: string | readonly number[];
-}
-
-/** A streaming text request. */
-export interface CompletionCreateParamsStreaming extends CompletionCreateParams {
-  /** Streaming. */
-  stream: true;
-}
-
-/** A text request that is answered at once. */
-export interface CompletionCreateParamsNonStreaming extends CompletionCreateParams {
-  /** Not streaming. */
-  stream?: false | null;
-}
-
-/** Why an answer ended: the model or a stop rule, or `max_tokens` or the context. */
-export type FinishReason = 'stop' | 'length';
-
-/** Tokens of a request. */
-export interface Usage {
-  /** Tokens of the whole prompt. */
-  prompt_tokens: number;
-  /** Tokens generated. */
-  completion_tokens: number;
-  /** The sum. */
-  total_tokens: number;
-}
-
-/** How long a request took. */
-export interface Timings {
-  /** Milliseconds from arrival until its first token was computed on. */
-  queue_ms: number;
-  /** Milliseconds from arrival to the first token out. */
-  ttft_ms: number;
-  /** Mean milliseconds between later tokens; null when there are none. */
-  tpot_ms: number | null;
-  /** Prompt tokens computed per second, waiting excluded; null when it was too quick to tell. */
-  prefill_tokens_per_s: number | null;
-  /** Tokens generated per second after the first; null when there are none. */
-  decode_tokens_per_s: number | null;
-}
-
-/** The answer to a chat request. */
-export interface ChatCompletion {
-  /** Unique id, `chatcmpl-…`. */
-  id: string;
-  /** Always `chat.completion`. */
-  object: 'chat.completion';
-  /** Unix seconds. */
-  created: number;
-  /** The engine's id. */
-  model: string;
-  /** Exactly one. */
-  choices: ChatChoice[];
-  /** Tokens. */
-  usage: Usage;
-  /** Times: Pagewise's own. */
-  timings: Timings;
-}
-
-/** The one choice of a {@link ChatCompletion}. */
-export interface ChatChoice {
-  /** Always 0. */
-  index: number;
-  /** The answer. */
-  message: { role: 'assistant'; content: string; refusal: null };
-  /** Why it ended. */
-  finish_reason: FinishReason;
-  /** Not supported yet. */
-  logprobs: null;
-}
-
-/** One piece of a streamed chat answer. */
-export interface ChatCompletionChunk {
-  /** The same in every chunk of an answer. */
-  id: string;
-  /** Always `chat.completion.chunk`. */
-  object: 'chat.completion.chunk';
-  /** Unix seconds, the same in every chunk. */
-  created: number;
-  /** The engine's id. */
-  model: string;
-  /** One choice; none in the chunk that carries `usage`. */
-  choices: ChatChunkChoice[];
-  /** Only with `stream_options.include_usage`: null in every chunk but the last. */
-  usage?: Usage | null;
-  /** Times: Pagewise's own, on the chunk with a `finish_reason` and on the usage chunk. */
-  timings?: Timings;
-}
-
-/** The one choice of a {@link ChatCompletionChunk}. */
-export interface ChatChunkChoice {
-  /** Always 0. */
-  index: number;
-  /** What is new: `role` in the first chunk, then `content`. */
-  delta: { role?: 'assistant'; content?: string };
-  /** Why it ended; null until the end. */
-  finish_reason: FinishReason | null;
-  /** Not supported yet. */
-  logprobs: null;
-}
-
-/** The answer to a text request, whole or one chunk of it (OpenAI uses one shape for both). */
-export interface Completion {
-  /** Unique id, `cmpl-…`. */
-  id: string;
-  /** Always `text_completion`. */
-  object: 'text_completion';
-  /** Unix seconds. */
-  created: number;
-  /** The engine's id. */
-  model: string;
-  /** One choice; none in the chunk that carries `usage`. */
-  choices: CompletionChoice[];
-  /** Tokens; in chunks as for {@link ChatCompletionChunk.usage}. */
-  usage?: Usage | null;
-  /** Times: Pagewise's own. */
-  timings?: Timings;
-}
-
-/** The one choice of a {@link Completion}. */
-export interface CompletionChoice {
-  /** Always 0. */
-  index: number;
-  /** The text, or what is new of it. */
-  text: string;
-  /** Why it ended; null until the end. */
-  finish_reason: FinishReason | null;
-  /** Not supported yet. */
-  logprobs: null;
-}
-
-/** Options of a request. */
-export interface RequestOptions {
-  /** Cancels the request, waiting, in prefill or while generating; it then rejects with code `cancelled`. */
-  signal?: AbortSignal;
-}
-
 /** Options of {@link Engine.tokenize}. */
 export interface TokenizeOptions {
   /** Whether the model's BOS (and EOS) token is added where the file says so. Default false. */
@@ -406,6 +180,36 @@ export interface DetokenizeOptions {
 export interface TemplateOptions {
   /** Whether the prompt ends where the assistant's answer begins. Default true. */
   addGenerationPrompt?: boolean;
+}
+
+/** The blocks of one layer group's KV cache. */
+export interface KvPoolMetrics {
+  /** Blocks in all. */
+  numBlocks: number;
+  /** Blocks that sequences hold. */
+  used: number;
+  /** The most that were ever held at once. */
+  peak: number;
+}
+
+/** How an engine is doing: its counters since it was loaded, and its state now. */
+export interface EngineMetrics {
+  /** Requests that wait for their first step, or to be resumed. */
+  numWaiting: number;
+  /** Requests that hold blocks. */
+  numRunning: number;
+  /** Steps computed. */
+  numSteps: number;
+  /** Tokens that went through the model, those computed again included. */
+  computedTokens: number;
+  /** Tokens sampled. */
+  generatedTokens: number;
+  /** Times that a request had to give its blocks to an older one. */
+  numPreemptions: number;
+  /** One for layers that see the whole context, one for sliding-window layers, as far as the model has them. */
+  kv: KvPoolMetrics[];
+  /** Bytes of WebAssembly memory; it never shrinks, so this is also the most that was used. */
+  wasmMemoryBytes: number;
 }
 
 /** One entry of a registry. */

@@ -3,9 +3,10 @@
  */
 
 import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
-import type { AdapterProbe, Calls, CallMessage, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
+import type { AdapterProbe, CallMessage, Calls, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
+import type { LoadPhase } from './types.js';
 import type { WasmEngine, WasmModule } from './wasm.js';
 
 /** What the loop needs from outside. */
@@ -18,6 +19,8 @@ export interface WorkerEnvironment {
   post(message: FromWorker): void;
   /** Milliseconds on the clock that the module uses. */
   now(): number;
+  /** Waits for work on the GPU. */
+  whileWaiting<T>(work: Promise<T>): Promise<T>;
   /** The network; the real one by default. */
   network?: NetworkEnvironment;
 }
@@ -73,7 +76,7 @@ export class WorkerLoop {
 
   async #step(engine: WasmEngine): Promise<void> {
     try {
-      const events = await engine.step();
+      const events = await this.#environment.whileWaiting(engine.step());
       for (const event of events) if (event.kind !== 'text') this.#active.delete(event.request);
       if (events.length > 0) this.#environment.post({ type: 'events', events });
     } catch (error) {
@@ -120,6 +123,8 @@ export class WorkerLoop {
         return this.#loaded().detokenize(Uint32Array.from(message.ids), message.skipSpecial);
       case 'applyTemplate':
         return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
+      case 'metrics':
+        return this.#loaded().metrics();
       case 'unload':
         this.#engine?.free();
         this.#engine = undefined;
@@ -138,11 +143,13 @@ export class WorkerLoop {
   async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
     if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
     const probe = await this.#environment.probeAdapter();
-    const engine = await this.#withReader(message.source, (module, reader) =>
-      module.loadEngine(reader, { ...message.options, adapter: probe }, (phase, loadedBytes, totalBytes) =>
-        this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } }),
-      ),
+    const options = { ...message.options, adapter: probe };
+    const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
+      this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
+    const loading = this.#withReader(message.source, (module, reader) =>
+      module.loadEngine(reader, options, onProgress),
     );
+    const engine = await this.#environment.whileWaiting(loading);
     this.#engine = engine;
     const { vendor, architecture, description, isSoftware, features } = probe;
     const info = engine.info();

@@ -4,7 +4,7 @@
 
 import init, * as module from '../wasm/pagewise.js';
 import { PagewiseError } from './errors.js';
-import { probeAdapter, requestSubgroups } from './gpu.js';
+import { Devices, probeAdapter } from './gpu.js';
 import type { FromWorker, ToWorker } from './protocol.js';
 import type { WasmModule } from './wasm.js';
 import { WorkerLoop } from './worker-loop.js';
@@ -19,13 +19,14 @@ interface WorkerScope {
 
 const scope = globalThis as unknown as WorkerScope;
 
-requestSubgroups(globalThis as never);
+const devices = new Devices(globalThis as never);
 
 const loop = new WorkerLoop({
   loadModule: startModule,
   probeAdapter: () => probeAdapter(globalThis as never),
   post: (message) => scope.postMessage(message),
   now: () => performance.now(),
+  whileWaiting: (work) => devices.whileWaiting(work),
 });
 
 scope.addEventListener('message', (event) => loop.receive(event.data));
@@ -40,7 +41,9 @@ async function startModule(): Promise<WasmModule> {
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause);
     const hint = "is pagewise_bg.wasm served, and does the page's policy allow 'wasm-unsafe-eval'?";
-    throw new PagewiseError('worker_crashed', `the WebAssembly module could not be started (${text}): ${hint}`, { cause });
+    throw new PagewiseError('worker_crashed', `the WebAssembly module could not be started (${text}): ${hint}`, {
+      cause,
+    });
   }
   module.setPanicHandler((message: string) => loop.crash(message));
   return module as unknown as WasmModule;

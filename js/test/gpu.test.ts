@@ -1,9 +1,16 @@
-import { describe, expect, test } from 'vitest';
-import { type GpuScope, probeAdapter, requestSubgroups } from '../src/gpu.js';
+import { describe, expect, test, vi } from 'vitest';
+import { Devices, type GpuScope, probeAdapter } from '../src/gpu.js';
 
 const adapter = (features: string[], info: object): never =>
-  ({ features: new Set(features), limits: { maxStorageBufferBindingSize: 7, maxBufferSize: 9 }, info: { vendor: '', architecture: '', device: '', description: '', ...info } }) as never;
-const scope = (found: unknown, rest: object = {}): GpuScope => ({ navigator: { gpu: { requestAdapter: async () => found as never } }, ...rest });
+  ({
+    features: new Set(features),
+    limits: { maxStorageBufferBindingSize: 7, maxBufferSize: 9 },
+    info: { vendor: '', architecture: '', device: '', description: '', ...info },
+  }) as never;
+const scope = (found: unknown, rest: object = {}): GpuScope => ({
+  navigator: { gpu: { requestAdapter: async () => found as never } },
+  ...rest,
+});
 
 describe('probeAdapter', () => {
   test('describes the adapter', async () => {
@@ -38,27 +45,49 @@ describe('probeAdapter', () => {
   });
 });
 
-describe('requestSubgroups', () => {
-  const request = async (has: string[], descriptor?: object): Promise<string[]> => {
-    let asked: string[] = [];
-    class GPUAdapter {
-      features = new Set(has);
-      async requestDevice({ requiredFeatures }: { requiredFeatures: string[] }): Promise<void> {
-        asked = requiredFeatures;
-      }
+/** Opens a device of an adapter with these features; tells what was asked, and counts its submissions. */
+async function open(
+  has: string[],
+  descriptor?: object,
+  userAgent = '',
+): Promise<{ devices: Devices; asked: string[]; numSubmits: () => number }> {
+  let asked: string[] = [];
+  const submit = vi.fn();
+  class GPUAdapter {
+    features = new Set(has);
+    async requestDevice({ requiredFeatures }: { requiredFeatures: string[] }): Promise<object> {
+      asked = requiredFeatures;
+      return { queue: { submit } };
     }
-    requestSubgroups({ navigator: {}, GPUAdapter } as never);
-    await new GPUAdapter().requestDevice(descriptor as never);
-    return asked;
-  };
+  }
+  const devices = new Devices({ navigator: { userAgent }, GPUAdapter } as never);
+  await new GPUAdapter().requestDevice(descriptor as never);
+  return { devices, asked, numSubmits: () => submit.mock.calls.length };
+}
 
-  test('adds the feature where the adapter has it, and nowhere else', async () => {
-    expect(await request(['subgroups'], { requiredFeatures: ['timestamp-query'] })).toEqual(['timestamp-query', 'subgroups']);
-    expect(await request(['subgroups'])).toEqual(['subgroups']);
-    expect(await request([], { requiredFeatures: ['timestamp-query'] })).toEqual(['timestamp-query']);
+describe('devices', () => {
+  test('get subgroups where the adapter has them, and nowhere else', async () => {
+    const timestamps = { requiredFeatures: ['timestamp-query'] };
+    expect((await open(['subgroups'], timestamps)).asked).toEqual(['timestamp-query', 'subgroups']);
+    expect((await open(['subgroups'])).asked).toEqual(['subgroups']);
+    expect((await open([], timestamps)).asked).toEqual(['timestamp-query']);
   });
 
-  test('does nothing without WebGPU', () => {
-    expect(() => requestSubgroups({ navigator: {} })).not.toThrow();
+  test('need no WebGPU', () => {
+    expect(() => new Devices({ navigator: {} })).not.toThrow();
+  });
+
+  test.each([
+    ['Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0', true],
+    ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36', false],
+  ])('are pulsed while work is waited for: %s %s', async (userAgent, isPulsed) => {
+    const { devices, numSubmits } = await open([], undefined, userAgent);
+    const work = new Promise((resolve) => setTimeout(() => resolve('done'), 50));
+    expect(await devices.whileWaiting(work)).toBe('done');
+    const num = numSubmits();
+    expect(num > 0).toBe(isPulsed);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(numSubmits()).toBe(num);
+    await expect(devices.whileWaiting(Promise.reject(new Error('failed')))).rejects.toThrow('failed');
   });
 });

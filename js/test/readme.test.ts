@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, expect, test, vi } from 'vitest';
+import { Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
+import { FakeWorker, fakeModel } from './fake.js';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] as string);
+
+afterEach(() => vi.restoreAllMocks());
+
+/** The package, with its sources replaced by a file and its worker by the fake one. */
+function replaced(): object {
+  const options = (given: object = {}): object => ({ ...given, createWorker: () => new FakeWorker().asWorker });
+  return {
+    PagewiseError,
+    Engine: {
+      load: (_source: string, given: object) => Engine.load(fakeModel(), options(given)),
+      inspect: (_source: string, given: object) => Engine.inspect(fakeModel(), options(given)),
+      plan: (_source: string, given: object) => Engine.plan(fakeModel(), options(given)),
+    },
+  };
+}
+
+test.each([
+  [0, ['ready', 'H', 'o']],
+  [1, ['llama']],
+  [2, ['bad_request', '72,101']],
+])('example %d runs', async (index, printed) => {
+  const lines: string[] = [];
+  vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
+  const body = (examples[index] as string).replace(/import (\{.*\}) from 'pagewise';/, 'const $1 = pagewise;');
+  const AsyncFunction = (async () => undefined).constructor as new (
+    name: string,
+    body: string,
+  ) => (m: object) => unknown;
+  await new AsyncFunction('pagewise', body)(replaced());
+  for (const part of printed) expect(lines.join('\n')).toContain(part);
+});
+
+test('there are no other examples, and every code is listed', () => {
+  expect(examples.length).toBe(3);
+  for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
+});
