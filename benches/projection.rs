@@ -19,8 +19,8 @@ fn main() {
     let adapter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let tunings = [
         ("software", Tuning::SOFTWARE),
-        ("software, workgroups of 64", Tuning { workgroup: 64, ..Tuning::SOFTWARE }),
-        ("software, workgroups of 8", Tuning { workgroup: 8, ..Tuning::SOFTWARE }),
+        ("wide software", Tuning::WIDE_SOFTWARE),
+        ("wide software, subgroups", Tuning { reduce: Reduce::Subgroup, ..Tuning::WIDE_SOFTWARE }),
         ("gpu", Tuning::GPU),
         ("gpu, subgroups of 4", Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }),
     ];
@@ -34,7 +34,12 @@ fn main() {
             (Format::Q8_0, 12288, 576, Epilogue::Store),
         ] {
             let rates = [1, 32].map(|rows| rate(&gpu, format, [rows, n, k], epilogue));
-            println!("  {} {n} x {k} {epilogue:?}: 1 row {:.2}, 32 rows {:.2} GMAC/s", format.name(), rates[0], rates[1]);
+            println!(
+                "  {} {n} x {k} {epilogue:?}: 1 row {:.2}, 32 rows {:.2} GMAC/s",
+                format.name(),
+                rates[0],
+                rates[1]
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::tuning::Tuning;
+use super::tuning::{AdapterKind, Tuning};
 use crate::{Error, Result};
 
 /// How to choose and open an adapter.
@@ -71,12 +71,11 @@ impl Gpu {
             .await
             .map_err(|error| Error::NoWebgpu(format!("the adapter {} refused to open: {error}", info.name)))?;
         let faults = watch(&device);
-        let software =
-            info.device_type == wgpu::DeviceType::Cpu || is_software(&info.name) || is_software(&options.hint);
+        let kind = kind_of(&info, &options.hint);
         let subgroups =
             required_features.contains(wgpu::Features::SUBGROUP) || (options.subgroups && !options.baseline);
         let lanes = if subgroups { info.subgroup_min_size.max(1) } else { 1 };
-        let tuning = options.tuning.unwrap_or_else(|| Tuning::choose(software, lanes));
+        let tuning = options.tuning.unwrap_or_else(|| Tuning::choose(kind, lanes));
         let limits = device.limits();
         let name = if info.name.is_empty() { options.hint.clone() } else { info.name };
         Ok(Self {
@@ -154,10 +153,17 @@ fn required_limits(adapter: &wgpu::Adapter, baseline: bool) -> wgpu::Limits {
     limits
 }
 
-/// Names under which adapters that compute on the CPU are known.
-fn is_software(name: &str) -> bool {
-    let name = name.to_lowercase();
-    ["swiftshader", "llvmpipe", "lavapipe", "warp", "basic render"].iter().any(|known| name.contains(known))
+/// Tells adapters that compute on the CPU: by what wgpu knows, or by the names they are known under.
+fn kind_of(info: &wgpu::AdapterInfo, hint: &str) -> AdapterKind {
+    let names = format!("{} {hint}", info.name).to_lowercase();
+    let is_software = ["llvmpipe", "lavapipe", "warp", "basic render"].iter().any(|known| names.contains(known));
+    if names.contains("swiftshader") {
+        AdapterKind::SwiftShader
+    } else if is_software || info.device_type == wgpu::DeviceType::Cpu {
+        AdapterKind::Software
+    } else {
+        AdapterKind::Gpu
+    }
 }
 
 /// Notes lost devices and errors that no scope caught, so that nothing computed after them is ever used.

@@ -18,4 +18,4 @@ pub use recording::{
     Access, BufferId, BufferInfo, Dispatch, FEW_ROWS, Kernel, Purpose, Recording, RowClass, Rows, Step,
 };
 pub use shader::{Reduce, Shader};
-pub use tuning::Tuning;
+pub use tuning::{AdapterKind, Tuning};

@@ -1,10 +1,22 @@
 //! How kernels are chosen for an adapter: the one place where software adapters and real GPUs part ways.
 //!
-//! On adapters that compute on the CPU a barrier costs more than the work between two of them, so every row gets one
-//! lane and data is shared in registers. On GPUs many lanes share a row, so that neighbouring lanes read neighbouring
-//! words, and tiles are shared in workgroup memory.
+//! On adapters that compute on the CPU a barrier costs more than the work between two of them, so data is shared in
+//! registers, and few lanes share a row: none on SwiftShader, eight on lavapipe, whose vectors are that wide (measured with
+//! `cargo bench --bench projection`). On GPUs many lanes share a row, so that neighbouring lanes read neighbouring words,
+//! and tiles are shared in workgroup memory.
 
 use super::shader::Reduce;
+
+/// What kernels are chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdapterKind {
+    /// Computes on the CPU, four lanes at a time.
+    SwiftShader,
+    /// Computes on the CPU: lavapipe, WARP, or one that does not tell its name.
+    Software,
+    /// Computes on a GPU.
+    Gpu,
+}
 
 /// Numbers and pieces that kernels are recorded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,35 +36,40 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// For adapters that compute on the CPU.
+    /// For SwiftShader, and what every adapter can fall back to: lanes share nothing.
     pub const SOFTWARE: Self =
         Self { reduce: Reduce::Lane, lanes: 1, workgroup: 32, sample_lanes: 16, tiled: false, max_tokens: 32 };
+
+    /// For other adapters that compute on the CPU, without subgroups.
+    pub const WIDE_SOFTWARE: Self = Self { reduce: Reduce::Workgroup, lanes: 8, ..Self::SOFTWARE };
 
     /// For GPUs, without subgroups.
     pub const GPU: Self =
         Self { reduce: Reduce::Workgroup, lanes: 32, workgroup: 128, sample_lanes: 256, tiled: true, max_tokens: 256 };
 
     /// Picks for an adapter. `subgroup_lanes` is its smallest subgroup, or 1 if it has none.
-    pub fn choose(software: bool, subgroup_lanes: u32) -> Self {
-        if software {
-            return Self::SOFTWARE;
+    pub fn choose(kind: AdapterKind, subgroup_lanes: u32) -> Self {
+        let choice = match kind {
+            AdapterKind::SwiftShader => return Self::SOFTWARE,
+            AdapterKind::Software => Self::WIDE_SOFTWARE,
+            AdapterKind::Gpu => Self::GPU,
+        };
+        // Subgroups narrower than eight save little over a tree in workgroup memory.
+        if subgroup_lanes < 8 {
+            return choice;
         }
-        if subgroup_lanes >= 16 {
-            let lanes = subgroup_lanes.min(32);
-            return Self { reduce: Reduce::Subgroup, lanes, ..Self::GPU };
-        }
-        Self::GPU
+        Self { reduce: Reduce::Subgroup, lanes: subgroup_lanes.min(choice.lanes), ..choice }
     }
 
     /// This choice and safer ones, to be tried in order: without subgroups, then without anything that lanes share.
     pub fn fallbacks(self) -> Vec<Self> {
-        let mut choices = vec![self, Self::GPU, Self { max_tokens: self.max_tokens, ..Self::SOFTWARE }];
+        let shared = Self { reduce: Reduce::Workgroup, ..self };
+        let alone = Self { max_tokens: self.max_tokens, ..Self::SOFTWARE };
         match self.reduce {
-            Reduce::Subgroup => {}
-            Reduce::Workgroup => drop(choices.remove(1)),
-            Reduce::Lane => choices.truncate(1),
+            Reduce::Subgroup => vec![self, shared, alone],
+            Reduce::Workgroup => vec![self, alone],
+            Reduce::Lane => vec![self],
         }
-        choices
     }
 
     /// Rows a workgroup handles when each has `lanes` lanes.
