@@ -10,7 +10,7 @@ use super::describe::{self, Description, Info};
 use super::engine::WasmEngine;
 use super::source::{JsByteSource, JsSource, number};
 use super::{from_js, to_js};
-use crate::compute::{Gpu, GpuOptions, Tuning};
+use crate::compute::{AdapterKind, Gpu, GpuOptions, Tuning};
 use crate::engine::{Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
@@ -47,6 +47,14 @@ struct PageAdapter {
     max_buffer_bytes: u64,
 }
 
+impl PageAdapter {
+    /// What it tells of itself, in words.
+    fn names(&self) -> String {
+        let words = [&self.vendor, &self.architecture, &self.description];
+        words.into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// `MemoryPlan` of `js/src/types.ts`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,16 +81,14 @@ impl PageOptions {
 
     fn gpu(&self) -> GpuOptions {
         let Some(adapter) = &self.adapter else { return GpuOptions::default() };
-        let words = [&adapter.vendor, &adapter.architecture, &adapter.description];
-        let words: Vec<_> = words.into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-        GpuOptions { hint: words.join(" "), subgroups: adapter.subgroups, ..GpuOptions::default() }
+        GpuOptions { hint: adapter.names(), subgroups: adapter.subgroups, ..GpuOptions::default() }
     }
 
     /// The device to plan for. Lanes do not change how much memory is needed.
     fn device(&self) -> DeviceInfo {
         self.adapter.as_ref().map_or(DeviceInfo::BASELINE, |adapter| DeviceInfo {
             binding_bytes: adapter.max_buffer_bytes,
-            tuning: Tuning::choose(adapter.is_software, 1),
+            tuning: Tuning::choose(AdapterKind::of(&adapter.names(), adapter.is_software), 1),
         })
     }
 }

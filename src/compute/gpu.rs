@@ -71,7 +71,8 @@ impl Gpu {
             .await
             .map_err(|error| Error::NoWebgpu(format!("the adapter {} refused to open: {error}", info.name)))?;
         let faults = watch(&device);
-        let kind = kind_of(&info, &options.hint);
+        let names = format!("{} {}", info.name, options.hint);
+        let kind = AdapterKind::of(&names, info.device_type == wgpu::DeviceType::Cpu);
         let subgroups =
             required_features.contains(wgpu::Features::SUBGROUP) || (options.subgroups && !options.baseline);
         let lanes = if subgroups { info.subgroup_min_size.max(1) } else { 1 };
@@ -151,19 +152,6 @@ fn required_limits(adapter: &wgpu::Adapter, baseline: bool) -> wgpu::Limits {
         limits.max_buffer_size = has.max_buffer_size;
     }
     limits
-}
-
-/// Tells adapters that compute on the CPU: by what wgpu knows, or by the names they are known under.
-fn kind_of(info: &wgpu::AdapterInfo, hint: &str) -> AdapterKind {
-    let names = format!("{} {hint}", info.name).to_lowercase();
-    let is_software = ["llvmpipe", "lavapipe", "warp", "basic render"].iter().any(|known| names.contains(known));
-    if names.contains("swiftshader") {
-        AdapterKind::SwiftShader
-    } else if is_software || info.device_type == wgpu::DeviceType::Cpu {
-        AdapterKind::Software
-    } else {
-        AdapterKind::Gpu
-    }
 }
 
 /// Notes lost devices and errors that no scope caught, so that nothing computed after them is ever used.

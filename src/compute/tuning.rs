@@ -18,6 +18,21 @@ pub enum AdapterKind {
     Gpu,
 }
 
+impl AdapterKind {
+    /// Tells from an adapter's names, and from whether it says that it computes on the CPU.
+    pub fn of(names: &str, is_cpu: bool) -> Self {
+        let names = names.to_lowercase();
+        let is_known = ["llvmpipe", "lavapipe", "warp", "basic render"].iter().any(|known| names.contains(known));
+        if names.contains("swiftshader") {
+            Self::SwiftShader
+        } else if is_known || is_cpu {
+            Self::Software
+        } else {
+            Self::Gpu
+        }
+    }
+}
+
 /// Numbers and pieces that kernels are recorded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
