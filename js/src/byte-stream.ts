@@ -3,7 +3,7 @@
  */
 
 import { PagewiseError } from './errors.js';
-import { isTransientStatus, TransientError, within, type NetworkEnvironment } from './retry.js';
+import { isTransientStatus, type NetworkEnvironment, TransientError, within } from './retry.js';
 
 /** Sends one GET and returns the answer; statuses other than 200, 206 and 416 are errors that say what to do. */
 export async function request(
@@ -27,8 +27,10 @@ export async function request(
   const { status } = response;
   void response.body?.cancel();
   const details = { url, status, offset };
-  if (isTransientStatus(status)) throw new TransientError('network', `${url} answered ${status} at byte ${offset}`, details);
-  const hint = status === 404 || status === 410 ? 'no such file' : status === 401 || status === 403 ? 'access denied' : 'refused';
+  if (isTransientStatus(status))
+    throw new TransientError('network', `${url} answered ${status} at byte ${offset}`, details);
+  const hint =
+    status === 404 || status === 410 ? 'no such file' : status === 401 || status === 403 ? 'access denied' : 'refused';
   throw new PagewiseError('network', `${url} answered ${status}: ${hint}`, details);
 }
 
@@ -43,7 +45,8 @@ export class ByteStream {
 
   /** Starts reading `response`, whose first byte is byte `position` of the file. */
   constructor(environment: NetworkEnvironment, url: string, response: Response, position: number) {
-    if (response.body === null) throw new TransientError('network', `${url} answered without a body`, { url, offset: position });
+    if (response.body === null)
+      throw new TransientError('network', `${url} answered without a body`, { url, offset: position });
     this.#environment = environment;
     this.#url = url;
     this.#reader = response.body.getReader();

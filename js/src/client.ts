@@ -5,7 +5,7 @@
 
 import { cancelledError, PagewiseError } from './errors.js';
 import { Generation } from './generation.js';
-import type { Calls, CallMessage, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
+import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
 import type { LoadProgress } from './types.js';
 
 /** A worker that does not answer `unload` for this long is ended all the same. */
@@ -36,7 +36,9 @@ export class WorkerClient {
     this.#worker.onmessage = (event: MessageEvent<FromWorker>) => this.#receive(event.data);
     this.#worker.onerror = (event) => {
       // Without a message, the script itself could not be loaded.
-      const what = event.message ? event.message : 'its script could not be loaded; is worker.js served, and allowed by worker-src?';
+      const what = event.message
+        ? event.message
+        : 'its script could not be loaded; is worker.js served, and allowed by worker-src?';
       this.close(new PagewiseError('worker_crashed', `the worker failed: ${what}`));
     };
     this.#worker.onmessageerror = () => {

@@ -36,10 +36,7 @@ export class Completions {
   create(params: CompletionCreateParamsStreaming, options?: RequestOptions): Promise<Stream<Completion>>;
   create(params: CompletionCreateParamsNonStreaming, options?: RequestOptions): Promise<Completion>;
   create(params: CompletionCreateParams, options?: RequestOptions): Promise<Completion | Stream<Completion>>;
-  async create(
-    params: CompletionCreateParams,
-    options: RequestOptions = {},
-  ): Promise<Completion | Stream<Completion>> {
+  async create(params: CompletionCreateParams, options: RequestOptions = {}): Promise<Completion | Stream<Completion>> {
     const { engineRequest, stream, includeUsage } = checkTextRequest(params, [this.#info.id, this.#info.name]);
     const head = {
       id: randomId('cmpl'),

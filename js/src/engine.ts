@@ -13,6 +13,7 @@ import type {
   ChatMessage,
   DetokenizeOptions,
   EngineInfo,
+  EngineMetrics,
   LoadOptions,
   MemoryPlan,
   ModelDescription,
@@ -81,7 +82,8 @@ export class Engine {
 
   /** Turns text into token ids. */
   tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
-    if (typeof text !== 'string') return Promise.reject(new PagewiseError('bad_request', 'tokenize: a string is needed'));
+    if (typeof text !== 'string')
+      return Promise.reject(new PagewiseError('bad_request', 'tokenize: a string is needed'));
     const { addSpecial = false, parseSpecial = false } = options;
     return this.#client.call('tokenize', { text, addSpecial, parseSpecial });
   }
@@ -97,6 +99,11 @@ export class Engine {
   async applyTemplate(messages: readonly ChatMessage[], options: TemplateOptions = {}): Promise<string> {
     const addGenerationPrompt = options.addGenerationPrompt ?? true;
     return this.#client.call('applyTemplate', { messages: checkMessages(messages), addGenerationPrompt });
+  }
+
+  /** Says how the engine is doing. */
+  metrics(): Promise<EngineMetrics> {
+    return this.#client.call('metrics', {});
   }
 
   /**

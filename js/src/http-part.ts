@@ -5,7 +5,7 @@
 
 import { ByteStream, request } from './byte-stream.js';
 import { PagewiseError } from './errors.js';
-import { TransientError, withRetries, type NetworkEnvironment } from './retry.js';
+import { type NetworkEnvironment, TransientError, withRetries } from './retry.js';
 import { WholeDownload } from './whole-download.js';
 
 /** Bytes of the first request, which also tells the file's size. */
@@ -79,22 +79,29 @@ export class HttpPart implements Part {
     const isSequential = offset === this.#lastEnd;
     const out = new Uint8Array(length);
     let filled = 0;
-    await withRetries(this.#environment, () => filled, async () => {
-      while (filled < length) {
-        const at = offset + filled;
-        const stream = await this.#streamAt(file, at, length - filled, isSequential);
-        const piece = await stream.pull(length - filled).catch((error: unknown) => {
-          this.#closeStream();
-          throw error;
-        });
-        if (piece === undefined) {
-          this.#closeStream();
-          throw new TransientError('network', `${file.url} sent too few bytes at byte ${at}`, { url: file.url, offset: at });
+    await withRetries(
+      this.#environment,
+      () => filled,
+      async () => {
+        while (filled < length) {
+          const at = offset + filled;
+          const stream = await this.#streamAt(file, at, length - filled, isSequential);
+          const piece = await stream.pull(length - filled).catch((error: unknown) => {
+            this.#closeStream();
+            throw error;
+          });
+          if (piece === undefined) {
+            this.#closeStream();
+            throw new TransientError('network', `${file.url} sent too few bytes at byte ${at}`, {
+              url: file.url,
+              offset: at,
+            });
+          }
+          out.set(piece, filled);
+          filled += piece.length;
         }
-        out.set(piece, filled);
-        filled += piece.length;
-      }
-    });
+      },
+    );
     this.#lastEnd = offset + length;
     return out;
   }
@@ -139,7 +146,11 @@ export class HttpPart implements Part {
     let failure: unknown;
     for (const url of this.#urls) {
       try {
-        return await withRetries(this.#environment, () => 0, () => this.#openUrl(url));
+        return await withRetries(
+          this.#environment,
+          () => 0,
+          () => this.#openUrl(url),
+        );
       } catch (error) {
         if (this.#abort.signal.aborted) throw error;
         failure ??= error;
@@ -230,7 +241,8 @@ function checkIsGguf(url: string, head: Uint8Array, response: Response): void {
   if (text.startsWith('GGUF')) return;
   const type = response.headers.get('content-type') ?? '';
   let what: string | undefined;
-  if (/^\s*</.test(text) || type.startsWith('text/html')) what = 'a web page, not a GGUF file: the address is wrong, or asks for a login';
+  if (/^\s*</.test(text) || type.startsWith('text/html'))
+    what = 'a web page, not a GGUF file: the address is wrong, or asks for a login';
   else if (text.startsWith('version https')) what = 'a Git LFS pointer, not the GGUF file itself';
   if (what !== undefined) throw new PagewiseError('corrupt_model', `${url} is ${what}`, { url, offset: 0 });
 }

@@ -6,13 +6,14 @@ import type { ErrorRecord } from './errors.js';
 import type {
   AdapterInfo,
   EngineInfo,
+  EngineMetrics,
   FinishReason,
   KvFormat,
   LoadProgress,
   MemoryPlan,
   ModelDescription,
-  Usage,
   Timings,
+  Usage,
 } from './types.js';
 
 /** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. */
@@ -120,6 +121,8 @@ export interface Calls {
   detokenize: { args: { ids: number[]; skipSpecial: boolean }; result: string };
   /** Messages to the prompt's text. */
   applyTemplate: { args: { messages: EngineMessage[]; addGenerationPrompt: boolean }; result: string };
+  /** Counters and state. */
+  metrics: { args: Record<never, never>; result: EngineMetrics };
   /** Frees the GPU memory; the worker may be ended afterwards. */
   unload: { args: Record<never, never>; result: null };
 }

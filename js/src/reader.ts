@@ -50,9 +50,7 @@ export class ModelReader implements ByteSource {
   constructor(spec: SourceSpec, environment: NetworkEnvironment = NETWORK) {
     this.#spec = spec;
     this.#parts = spec.parts.map((part) =>
-      part.kind === 'blob'
-        ? new BlobPart(part.blob, part.name)
-        : new HttpPart(part.urls, spec.headers, environment),
+      part.kind === 'blob' ? new BlobPart(part.blob, part.name) : new HttpPart(part.urls, spec.headers, environment),
     );
   }
 

@@ -236,7 +236,8 @@ function integer(fields: Fields, name: string, min: number, max = Number.MAX_SAF
 }
 
 function tokenId(name: string, value: unknown): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKEN_ID) return value as number;
+  if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKEN_ID)
+    return value as number;
   throw bad(`${name}: token ids (integers from 0) are needed, ${show(value)} given`);
 }
 

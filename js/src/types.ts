@@ -67,7 +67,7 @@ export interface AdapterInfo {
   description: string;
   /** True when the adapter computes on the CPU (SwiftShader, lavapipe). */
   isSoftware: boolean;
-  /** Optional WebGPU features in use, such as `subgroups` and `shader-f16`. */
+  /** Optional WebGPU features that it has, such as `subgroups` and `shader-f16`. */
   features: string[];
 }
 
@@ -406,6 +406,36 @@ export interface DetokenizeOptions {
 export interface TemplateOptions {
   /** Whether the prompt ends where the assistant's answer begins. Default true. */
   addGenerationPrompt?: boolean;
+}
+
+/** The blocks of one layer group's KV cache. */
+export interface KvPoolMetrics {
+  /** Blocks in all. */
+  numBlocks: number;
+  /** Blocks that sequences hold. */
+  used: number;
+  /** The most that were ever held at once. */
+  peak: number;
+}
+
+/** How an engine is doing: its counters since it was loaded, and its state now. */
+export interface EngineMetrics {
+  /** Requests that wait for their first step, or to be resumed. */
+  numWaiting: number;
+  /** Requests that hold blocks. */
+  numRunning: number;
+  /** Steps computed. */
+  numSteps: number;
+  /** Tokens that went through the model, those computed again included. */
+  computedTokens: number;
+  /** Tokens sampled. */
+  generatedTokens: number;
+  /** Times that a request had to give its blocks to an older one. */
+  numPreemptions: number;
+  /** One for layers that see the whole context, one for sliding-window layers, as far as the model has them. */
+  kv: KvPoolMetrics[];
+  /** Bytes of WebAssembly memory; it never shrinks, so this is also the most that was used. */
+  wasmMemoryBytes: number;
 }
 
 /** One entry of a registry. */

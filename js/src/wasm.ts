@@ -5,7 +5,7 @@
  */
 
 import type { AdapterProbe, EngineOptions, EngineRequest, RequestEvent } from './protocol.js';
-import type { EngineInfo, LoadPhase, MemoryPlan, ModelDescription } from './types.js';
+import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription } from './types.js';
 
 /** Where the module reads a model's bytes. */
 export interface ByteSource {
@@ -35,6 +35,8 @@ export interface WasmEngine {
   detokenize(ids: Uint32Array, skipSpecial: boolean): string;
   /** Messages to the prompt's text. */
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
+  /** Counters and state. */
+  metrics(): EngineMetrics;
   /** Frees everything, GPU memory included. */
   free(): void;
 }

@@ -5,7 +5,7 @@
 
 import { ByteStream, request } from './byte-stream.js';
 import { PagewiseError } from './errors.js';
-import { TransientError, withRetries, type NetworkEnvironment } from './retry.js';
+import { type NetworkEnvironment, TransientError, withRetries } from './retry.js';
 
 /** Larger files need a server that can send ranges. */
 export const MAX_WHOLE_BYTES = 2 * 1024 ** 3;
@@ -96,13 +96,17 @@ export class WholeDownload {
   async #run(first: Response): Promise<void> {
     let response: Response | undefined = first;
     try {
-      await withRetries(this.#options.environment, () => this.#have, async () => {
-        const { environment, url, headers, signal } = this.#options;
-        response ??= await request(environment, url, { headers, signal }, this.#have);
-        const stream = new ByteStream(environment, url, response, 0);
-        response = undefined;
-        await this.#drain(stream);
-      });
+      await withRetries(
+        this.#options.environment,
+        () => this.#have,
+        async () => {
+          const { environment, url, headers, signal } = this.#options;
+          response ??= await request(environment, url, { headers, signal }, this.#have);
+          const stream = new ByteStream(environment, url, response, 0);
+          response = undefined;
+          await this.#drain(stream);
+        },
+      );
       this.#isComplete = true;
     } catch (error) {
       this.#error = error;

@@ -3,7 +3,7 @@
  */
 
 import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
-import type { AdapterProbe, Calls, CallMessage, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
+import type { AdapterProbe, CallMessage, Calls, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
 import type { WasmEngine, WasmModule } from './wasm.js';
@@ -120,6 +120,8 @@ export class WorkerLoop {
         return this.#loaded().detokenize(Uint32Array.from(message.ids), message.skipSpecial);
       case 'applyTemplate':
         return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
+      case 'metrics':
+        return this.#loaded().metrics();
       case 'unload':
         this.#engine?.free();
         this.#engine = undefined;

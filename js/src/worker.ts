@@ -40,7 +40,9 @@ async function startModule(): Promise<WasmModule> {
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause);
     const hint = "is pagewise_bg.wasm served, and does the page's policy allow 'wasm-unsafe-eval'?";
-    throw new PagewiseError('worker_crashed', `the WebAssembly module could not be started (${text}): ${hint}`, { cause });
+    throw new PagewiseError('worker_crashed', `the WebAssembly module could not be started (${text}): ${hint}`, {
+      cause,
+    });
   }
   module.setPanicHandler((message: string) => loop.crash(message));
   return module as unknown as WasmModule;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Engine, type FinishReason } from '../src/index.js';
-import { FakeWorker, fakeModel, type FakeOptions } from './fake.js';
+import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
 
 const messages = [{ role: 'user', content: 'Hi' }] as const;
 
@@ -30,7 +30,12 @@ describe('an answer at once', () => {
       created: expect.closeTo(Date.now() / 1000, -1),
       model: 'fake-model',
       choices: [
-        { index: 0, message: { role: 'assistant', content: 'Hello', refusal: null }, finish_reason: 'stop', logprobs: null },
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'Hello', refusal: null },
+          finish_reason: 'stop',
+          logprobs: null,
+        },
       ],
       usage: { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 },
       timings: { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 },
@@ -40,7 +45,10 @@ describe('an answer at once', () => {
   test('ends with length at max_tokens', async () => {
     const { engine } = await start();
     const answer = await engine.chat.completions.create({ messages, max_tokens: 2 });
-    expect(answer.choices[0]).toMatchObject({ message: { content: 'He' }, finish_reason: 'length' satisfies FinishReason });
+    expect(answer.choices[0]).toMatchObject({
+      message: { content: 'He' },
+      finish_reason: 'length' satisfies FinishReason,
+    });
   });
 
   test('refuses before anything is sent', async () => {
@@ -55,7 +63,11 @@ describe('an answer at once', () => {
     const { engine } = await start();
     const long = [{ role: 'user' as const, content: 'x'.repeat(2000) }];
     const rejection = expect(engine.chat.completions.create({ messages: long })).rejects;
-    await rejection.toMatchObject({ name: 'PagewiseError', code: 'context_too_long', message: expect.stringContaining('1000 allowed') });
+    await rejection.toMatchObject({
+      name: 'PagewiseError',
+      code: 'context_too_long',
+      message: expect.stringContaining('1000 allowed'),
+    });
   });
 });
 
@@ -89,7 +101,10 @@ describe('a stream', () => {
     const { engine } = await start();
     const stream = await engine.chat.completions.create({ messages, stream: true });
     await read(stream);
-    await expect(read(stream)).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining('only once') });
+    await expect(read(stream)).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringContaining('only once'),
+    });
   });
 
   test('is cancelled by break', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Engine, type LoadProgress, PagewiseError } from '../src/index.js';
-import { FakeWorker, fakeModel, type FakeOptions } from './fake.js';
+import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
 
 const messages = [{ role: 'user', content: 'Hi' }] as const;
 const forever = (): Promise<never> => new Promise(() => undefined);
@@ -87,13 +87,18 @@ describe('load', () => {
     const { createWorker: second, worker } = fake({ module: { loadEngine: forever } });
     setTimeout(() => worker.onerror?.({ message: '' }), 5);
     const load = Engine.load(fakeModel(), { createWorker: second });
-    await expect(load).rejects.toMatchObject({ code: 'worker_crashed', message: expect.stringContaining('worker-src') });
+    await expect(load).rejects.toMatchObject({
+      code: 'worker_crashed',
+      message: expect.stringContaining('worker-src'),
+    });
   });
 
   test("an unreadable file is the reader's error, not the module's", async () => {
     const file = fakeModel();
     const read = { code: 'network', message: 'generic' };
-    const loadEngine = async (reader: { read: (p: number, o: number, l: number) => Promise<unknown> }): Promise<never> => {
+    const loadEngine = async (reader: {
+      read: (p: number, o: number, l: number) => Promise<unknown>;
+    }): Promise<never> => {
       await reader.read(0, 0, 10).catch(() => undefined);
       throw read;
     };
@@ -123,7 +128,10 @@ describe('inspect and plan', () => {
     const plan = vi.fn(() => Promise.reject({ code: 'out_of_memory', message: 'too large' }));
     const planned = Engine.plan(fakeModel(), { ...fake({ module: { plan } }), maxGpuBytes: 5 });
     await expect(planned).rejects.toMatchObject({ code: 'out_of_memory' });
-    expect(plan.mock.calls[0]).toMatchObject([expect.anything(), { kv: 'f16', maxGpuBytes: 5, adapter: { maxBufferBytes: 1000 } }]);
+    expect(plan.mock.calls[0]).toMatchObject([
+      expect.anything(),
+      { kv: 'f16', maxGpuBytes: 5, adapter: { maxBufferBytes: 1000 } },
+    ]);
   });
 
   test('need no GPU', async () => {
@@ -143,6 +151,13 @@ describe('text tools', () => {
     await expect(engine.detokenize([-1])).rejects.toMatchObject({ code: 'bad_request' });
     await expect(engine.tokenize(3 as never)).rejects.toMatchObject({ code: 'bad_request' });
     await expect(engine.applyTemplate([])).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  test('metrics count steps', async () => {
+    const engine = await Engine.load(fakeModel(), fake());
+    expect(await engine.metrics()).toMatchObject({ numSteps: 0, numRunning: 0, wasmMemoryBytes: 65536 });
+    await engine.chat.completions.create({ messages });
+    expect((await engine.metrics()).numSteps).toBeGreaterThan(4);
   });
 
   test('wait for the end of a step', async () => {
@@ -165,7 +180,10 @@ describe('unload', () => {
     const settled = Promise.allSettled(pending);
     await engine.unload();
     for (const result of await settled) {
-      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'cancelled', message: 'the engine was unloaded' } });
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'cancelled', message: 'the engine was unloaded' },
+      });
     }
     expect([worker.engine.isFree, worker.isTerminated]).toEqual([true, true]);
     await expect(engine.tokenize('a')).rejects.toMatchObject({ code: 'cancelled' });
@@ -209,6 +227,9 @@ describe('a crash', () => {
     const engine = await Engine.load(fakeModel(), { createWorker });
     const answer = engine.chat.completions.create({ messages });
     setTimeout(() => worker.onerror?.({ message: 'out of memory' }), 5);
-    await expect(answer).rejects.toMatchObject({ code: 'worker_crashed', message: expect.stringContaining('out of memory') });
+    await expect(answer).rejects.toMatchObject({
+      code: 'worker_crashed',
+      message: expect.stringContaining('out of memory'),
+    });
   });
 });

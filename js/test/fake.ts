@@ -109,7 +109,13 @@ export class FakeEngine implements WasmEngine {
         onProgress('ready', length, length);
         return Object.assign(this, this.#overrides);
       },
-      inspect: async (reader) => ({ ...this.info(), fileBytes: await source(reader), isSupported: true, metadata: {}, tensors: [] }),
+      inspect: async (reader) => ({
+        ...this.info(),
+        fileBytes: await source(reader),
+        isSupported: true,
+        metadata: {},
+        tensors: [],
+      }),
       plan: async (reader, options) => ({
         weightsBytes: await source(reader),
         kvBytesPerToken: 2,
@@ -141,7 +147,8 @@ export class FakeEngine implements WasmEngine {
   submit(id: number, request: EngineRequest, _arrivedMs: number): number {
     this.#mayCall();
     const length = JSON.stringify(request.input).length;
-    if (length > 1000) throw { code: 'context_too_long', message: `context too long: ${length} tokens asked, 1000 allowed` };
+    if (length > 1000)
+      throw { code: 'context_too_long', message: `context too long: ${length} tokens asked, 1000 allowed` };
     this.running.set(id, { request, prefillLeft: this.#prefillSteps, numSent: 0 });
     return length;
   }
@@ -198,6 +205,21 @@ export class FakeEngine implements WasmEngine {
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string {
     this.#mayCall();
     return JSON.stringify({ messages, addGenerationPrompt });
+  }
+
+  metrics(): ReturnType<WasmEngine['metrics']> {
+    this.#mayCall();
+    const kv = [{ numBlocks: 8, used: this.running.size, peak: 8 }];
+    return {
+      numWaiting: 0,
+      numRunning: this.running.size,
+      numSteps: this.numSteps,
+      computedTokens: 0,
+      generatedTokens: 0,
+      numPreemptions: 0,
+      kv,
+      wasmMemoryBytes: 65536,
+    };
   }
 
   free(): void {

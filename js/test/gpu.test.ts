@@ -2,8 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { type GpuScope, probeAdapter, requestSubgroups } from '../src/gpu.js';
 
 const adapter = (features: string[], info: object): never =>
-  ({ features: new Set(features), limits: { maxStorageBufferBindingSize: 7, maxBufferSize: 9 }, info: { vendor: '', architecture: '', device: '', description: '', ...info } }) as never;
-const scope = (found: unknown, rest: object = {}): GpuScope => ({ navigator: { gpu: { requestAdapter: async () => found as never } }, ...rest });
+  ({
+    features: new Set(features),
+    limits: { maxStorageBufferBindingSize: 7, maxBufferSize: 9 },
+    info: { vendor: '', architecture: '', device: '', description: '', ...info },
+  }) as never;
+const scope = (found: unknown, rest: object = {}): GpuScope => ({
+  navigator: { gpu: { requestAdapter: async () => found as never } },
+  ...rest,
+});
 
 describe('probeAdapter', () => {
   test('describes the adapter', async () => {
@@ -53,7 +60,10 @@ describe('requestSubgroups', () => {
   };
 
   test('adds the feature where the adapter has it, and nowhere else', async () => {
-    expect(await request(['subgroups'], { requiredFeatures: ['timestamp-query'] })).toEqual(['timestamp-query', 'subgroups']);
+    expect(await request(['subgroups'], { requiredFeatures: ['timestamp-query'] })).toEqual([
+      'timestamp-query',
+      'subgroups',
+    ]);
     expect(await request(['subgroups'])).toEqual(['subgroups']);
     expect(await request([], { requiredFeatures: ['timestamp-query'] })).toEqual(['timestamp-query']);
   });

@@ -48,7 +48,8 @@ const ranges =
     response.writeHead(206, { 'content-length': body.length, 'content-range': contentRange, ...headers }).end(body);
   };
 
-const whole: Handler = (_request, response) => void response.writeHead(200, { 'content-length': FILE.length }).end(FILE);
+const whole: Handler = (_request, response) =>
+  void response.writeHead(200, { 'content-length': FILE.length }).end(FILE);
 
 function open(urls: string | string[], spec: Partial<SourceSpec> = {}): ModelReader {
   const parts = [{ kind: 'url' as const, urls: [urls].flat() }];
@@ -77,7 +78,8 @@ describe('a server with ranges', () => {
     const { url, requests } = await serve(ranges());
     const reader = open(url);
     await expectBytes(reader, FIRST_BYTES, 100_000);
-    for (let at = FIRST_BYTES + 100_000; at + 100_000 < FILE.length; at += 100_000) await expectBytes(reader, at, 100_000);
+    for (let at = FIRST_BYTES + 100_000; at + 100_000 < FILE.length; at += 100_000)
+      await expectBytes(reader, at, 100_000);
     expect(requests.length).toBe(3);
     expect(requests[2]).toBe(`${FIRST_BYTES + 100_000}-${FILE.length - 1}`);
   });
@@ -128,7 +130,9 @@ describe('a server with ranges', () => {
 
   test('a file that changes meanwhile is an error', async () => {
     let version = 0;
-    const { url } = await serve((request, response, range) => ranges(FILE, { etag: `"${version++}"` })(request, response, range));
+    const { url } = await serve((request, response, range) =>
+      ranges(FILE, { etag: `"${version++}"` })(request, response, range),
+    );
     await expect(open(url).read(0, 1_000_000, 1)).rejects.toMatchObject({ code: 'network', message: /changed/ });
   });
 });
@@ -181,7 +185,12 @@ describe('failures that stay', () => {
       ranges()(request, response, range);
     });
     const reader = open(url);
-    await expect(reader.read(0, 1_000_000, 10)).rejects.toMatchObject({ code: 'network', url, offset: 1_000_000, status: 502 });
+    await expect(reader.read(0, 1_000_000, 10)).rejects.toMatchObject({
+      code: 'network',
+      url,
+      offset: 1_000_000,
+      status: 502,
+    });
     expect(requests.length).toBe(1 + 1 + MAX_RETRIES);
     expect(reader.failure).toBeInstanceOf(PagewiseError);
   });
@@ -189,7 +198,9 @@ describe('failures that stay', () => {
   test('a host that is not there', async () => {
     const { url } = await serve(whole);
     servers.splice(0)[0]?.close().closeAllConnections();
-    const failure = await open(url).partLength(0).catch((error: unknown) => error);
+    const failure = await open(url)
+      .partLength(0)
+      .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'network', url, message: expect.stringContaining('CORS') });
     expect(waits.length).toBe(MAX_RETRIES);
   });
@@ -200,7 +211,12 @@ describe('failures that stay', () => {
     [400, 'refused'],
   ])('%d is not tried again', async (status, message) => {
     const { url, requests } = await serve((_request, response) => void response.writeHead(status).end());
-    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'network', status, url, message: new RegExp(message) });
+    await expect(open(url).partLength(0)).rejects.toMatchObject({
+      code: 'network',
+      status,
+      url,
+      message: new RegExp(message),
+    });
     expect(requests.length).toBe(1);
   });
 
@@ -224,7 +240,10 @@ describe('failures that stay', () => {
 
   test("another size than the registry's", async () => {
     const { url } = await serve(ranges());
-    await expect(open(url, { bytes: 5 }).partLength(0)).rejects.toMatchObject({ code: 'corrupt_model', message: /registry says 5/ });
+    await expect(open(url, { bytes: 5 }).partLength(0)).rejects.toMatchObject({
+      code: 'corrupt_model',
+      message: /registry says 5/,
+    });
   });
 
   test('closing ends a read', async () => {
@@ -250,7 +269,10 @@ describe('mirrors', () => {
   test('when none answers, the first failure is told', async () => {
     const missing = await serve((_request, response) => void response.writeHead(404).end());
     const denied = await serve((_request, response) => void response.writeHead(403).end());
-    await expect(open([missing.url, denied.url]).partLength(0)).rejects.toMatchObject({ status: 404, url: missing.url });
+    await expect(open([missing.url, denied.url]).partLength(0)).rejects.toMatchObject({
+      status: 404,
+      url: missing.url,
+    });
   });
 });
 

@@ -91,7 +91,13 @@ describe('a chat request', () => {
   });
 
   test('treats null and undefined as absent', () => {
-    const { engineRequest } = check({ temperature: null, top_p: undefined, stop: null, max_tokens: null, foo: undefined });
+    const { engineRequest } = check({
+      temperature: null,
+      top_p: undefined,
+      stop: null,
+      max_tokens: null,
+      foo: undefined,
+    });
     expect(engineRequest.sampling).toMatchObject({ temperature: 1, topP: 1 });
     expect(engineRequest).not.toHaveProperty('maxTokens');
   });

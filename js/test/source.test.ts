@@ -104,6 +104,8 @@ describe('registry ids', () => {
       controller.abort();
       return Promise.reject(controller.signal.reason);
     });
-    await expect(resolveSource('tiny', { registry, signal: controller.signal })).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(resolveSource('tiny', { registry, signal: controller.signal })).rejects.toMatchObject({
+      code: 'cancelled',
+    });
   });
 });

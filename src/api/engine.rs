@@ -7,6 +7,7 @@ use wasm_bindgen::prelude::*;
 
 use super::describe::Info;
 use super::events::PageEvent;
+use super::metrics::PageMetrics;
 use super::request::{PageRequest, render};
 use super::{from_js, to_js};
 use crate::compute::Gpu;
@@ -99,6 +100,11 @@ impl WasmEngine {
         let events = self.engine.step(now_ms).await;
         let events: Vec<_> = events.into_iter().filter_map(|event| self.page_event(event)).collect();
         to_js(&events)
+    }
+
+    /// How it is doing.
+    pub fn metrics(&self) -> Result<JsValue, JsValue> {
+        to_js(&PageMetrics::from(self.engine.metrics()))
     }
 
     /// Text to ids.

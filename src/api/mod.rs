@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod events;
 mod loading;
+mod metrics;
 mod request;
 mod source;
 

@@ -92,7 +92,13 @@ impl Executor for GpuExecutor {
         }
         self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
         self.gpu.queue.submit([self.encode(step, reads)]);
-        let words = map(&self.gpu, &self.readback, read_bytes).await?;
+        let words = if read_bytes > 0 {
+            map(&self.gpu, &self.readback, read_bytes).await?
+        } else {
+            // Not waiting would put all chunks of a long prompt on the queue, where nothing can be cancelled any more.
+            self.flush().await?;
+            Vec::new()
+        };
         self.gpu.fault()?;
         let mut rest = words.as_slice();
         let split = reads.iter().map(|&(_, num_words)| {
