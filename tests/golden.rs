@@ -11,7 +11,7 @@ use pagewise::compute::Executor;
 use pagewise::engine::{Evaluation, evaluate};
 use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
-use pagewise::model::{Model, ModelOptions, load_cpu, load_gpu};
+use pagewise::model::{Model, ModelConfig, ModelOptions, load_cpu, load_gpu, probe};
 use pollster::block_on;
 
 fn options(kv: KvFormat) -> ModelOptions {
@@ -124,5 +124,18 @@ fn long_prompts_and_whole_answers_on_the_gpu() {
         let mut model = block_on(load_gpu(&gguf, &source, gpu, &options, |_| Ok(()))).unwrap();
         check(&mut model, &reference.prompts, 32, 2e-3);
         greedy(model, &gguf, &reference.prompts, 48);
+    }
+}
+
+/// The probe passes where kernels are right, for every way of choosing them.
+#[test]
+fn the_probe_passes_on_the_native_adapter() {
+    for name in ["tiny-llama", "tiny-gemma3"] {
+        let (gguf, _) = open(&tiny_model(name).0);
+        let config = ModelConfig::from_gguf(&gguf).unwrap();
+        for gpu in open_gpu() {
+            let tuning = gpu.tuning();
+            assert_eq!(block_on(probe(gpu, &config, &gguf, KvFormat::F16)).unwrap().tuning(), tuning);
+        }
     }
 }

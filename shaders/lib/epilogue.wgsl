@@ -17,7 +17,7 @@ fn finish(existing: f32, a: f32, b: f32) -> f32 {
             return a * sigmoid(a) * b;
         }
         case 3u: {
-            return a * sigmoid(1.5957691216057308 * (a + 0.044715 * a * a * a)) * b;
+            return a * sigmoid(1.595769 * (a + 0.044715 * a * a * a)) * b;
         }
         default: {
             return a;

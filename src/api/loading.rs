@@ -14,7 +14,7 @@ use crate::compute::{Gpu, GpuOptions, Tuning};
 use crate::engine::{Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
-use crate::model::{self, DeviceInfo, LoadProgress, ModelConfig, ModelOptions, Plan};
+use crate::model::{self, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan};
 use crate::text::{ChatTemplate, Tokenizer};
 
 /// `EngineOptions` of `js/src/protocol.ts`.
@@ -120,7 +120,7 @@ async fn build(
     let mut total = gguf.tensor_bytes();
     let progress = |progress| {
         match progress {
-            LoadProgress::Compile => report(on_progress, "compile", 0, total),
+            LoadProgress::Probe | LoadProgress::Compile => report(on_progress, "compile", 0, total),
             LoadProgress::Weights { loaded_bytes, total_bytes } => {
                 total = total_bytes;
                 report(on_progress, "weights", loaded_bytes, total_bytes);

@@ -102,6 +102,11 @@ impl Gpu {
         self.tuning
     }
 
+    /// The same device with kernels chosen otherwise.
+    pub fn with_tuning(self, tuning: Tuning) -> Self {
+        Self { tuning, ..self }
+    }
+
     /// The device's limits.
     pub fn limits(&self) -> GpuLimits {
         self.limits

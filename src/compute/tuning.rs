@@ -44,6 +44,17 @@ impl Tuning {
         Self::GPU
     }
 
+    /// This choice and safer ones, to be tried in order: without subgroups, then without anything that lanes share.
+    pub fn fallbacks(self) -> Vec<Self> {
+        let mut choices = vec![self, Self::GPU, Self { max_tokens: self.max_tokens, ..Self::SOFTWARE }];
+        match self.reduce {
+            Reduce::Subgroup => {}
+            Reduce::Workgroup => drop(choices.remove(1)),
+            Reduce::Lane => choices.truncate(1),
+        }
+        choices
+    }
+
     /// Rows a workgroup handles when each has `lanes` lanes.
     pub fn groups(&self) -> u32 {
         self.workgroup / self.lanes

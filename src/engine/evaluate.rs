@@ -1,9 +1,8 @@
 //! Logits of given tokens, without sampling: for comparing the model with reference values.
 
 use super::batch::narrow;
-use crate::compute::Executor;
 use crate::kv::{KvManager, TableId};
-use crate::model::{Batch, Forward, MAX_GROUPS, Model, RowSampling, TokenRow};
+use crate::model::{Batch, Logits, MAX_GROUPS, RowSampling, TokenRow};
 use crate::{Error, Result};
 
 /// Tokens to compute, and where logits are wanted.
@@ -21,13 +20,9 @@ pub struct Evaluation {
 /// # Errors
 /// `bad_request` for an id or a position out of range, `context_too_long` when the pools are too small, and those of the
 /// model.
-pub async fn evaluate<E: Executor>(
-    model: &mut Model<E>,
-    sequences: &[Evaluation],
-    chunk: usize,
-) -> Result<Vec<Vec<Vec<f32>>>> {
+pub async fn evaluate<M: Logits>(model: &mut M, sequences: &[Evaluation], chunk: usize) -> Result<Vec<Vec<Vec<f32>>>> {
     let limits = model.limits();
-    let vocab = model.config().vocab;
+    let vocab = model.vocab();
     for Evaluation { ids, positions } in sequences {
         if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
             return Err(Error::BadRequest(format!("token id {id}, {vocab} in the vocabulary")));

@@ -15,13 +15,16 @@ use crate::compute::{
 use crate::quant::Format;
 use crate::{Error, Result};
 
+/// A buffer and what is written into it.
+type Input = (BufferId, Vec<u32>);
+
 /// A recording with its inputs, and where to look at what it computes.
 #[derive(Debug)]
 pub struct Case {
     /// What is computed, with its numbers.
     pub name: String,
     recording: Recording,
-    inputs: Vec<(BufferId, Vec<u32>)>,
+    inputs: Vec<Input>,
     step: Step,
     outputs: Vec<BufferId>,
     is_exact: bool,
@@ -36,9 +39,7 @@ impl Random {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half is wanted")]
-        let bits = (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32;
-        bits
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
     }
 
     /// Uniform in [-1, 1).
@@ -89,7 +90,7 @@ impl Random {
 struct Builder {
     random: Random,
     recording: Recording,
-    inputs: Vec<(BufferId, Vec<u32>)>,
+    inputs: Vec<Input>,
 }
 
 impl Builder {
@@ -325,7 +326,7 @@ const TOLERANCE: f32 = 5e-5;
 
 async fn execute(
     executor: &mut impl Executor,
-    (inputs, step, outputs): (&[(BufferId, Vec<u32>)], &Step, &[BufferId]),
+    (inputs, step, outputs): (&[Input], &Step, &[BufferId]),
 ) -> Result<Vec<Vec<u32>>> {
     for (buffer, words) in inputs {
         executor.write(*buffer, 0, words);

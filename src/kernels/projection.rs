@@ -105,7 +105,7 @@ impl Projection {
                     Epilogue::Store => a,
                     Epilogue::Add => *out + a,
                     Epilogue::SiluGate => a * sigmoid(a) * dot(&second, row),
-                    Epilogue::GeluGate => a * sigmoid(1.595_769_1 * (a + 0.044_715 * a * a * a)) * dot(&second, row),
+                    Epilogue::GeluGate => a * sigmoid(1.595_769 * (a + 0.044_715 * a * a * a)) * dot(&second, row),
                 };
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! A batch is ragged: any number of sequences, each with any number of tokens. It knows nothing of requests or text.
 
+use crate::kv::GroupConfig;
 use crate::{Error, Result};
 
 /// At most this many layer groups: layers that see the whole context, and sliding-window layers.
@@ -142,4 +143,17 @@ pub trait Forward {
     /// # Errors
     /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum.
     fn forward(&mut self, batch: &Batch) -> impl Future<Output = crate::Result<Vec<u32>>>;
+}
+
+/// A loaded model whose logits can be read, not only sampled from.
+pub trait Logits: Forward {
+    /// V, the vocabulary.
+    fn vocab(&self) -> usize;
+    /// The KV pools it has allocated, one per layer group.
+    fn groups(&self) -> Vec<GroupConfig>;
+    /// Runs a step and returns the logits of its rows, before edits. Shape [rows, V].
+    ///
+    /// # Errors
+    /// As [`Forward::forward`].
+    fn logits(&mut self, batch: &Batch) -> impl Future<Output = Result<Vec<Vec<f32>>>>;
 }

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use super::batch::{Batch, BatchLimits, Forward};
+use super::batch::{Batch, BatchLimits, Forward, Logits};
 use super::config::ModelConfig;
 use super::forward::{Graph, Io, Layout};
 use super::plan::{DeviceInfo, ModelOptions, Plan, plan};
+use super::probe::probe;
 use super::rope::angles;
 use super::weights::Placement;
 use crate::compute::{CpuExecutor, Executor, Gpu, GpuExecutor, Recording, Step, Tuning};
@@ -24,6 +25,8 @@ const ANGLES_WINDOW: usize = 256;
 /// How far loading has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadProgress {
+    /// Kernels are being tried on the device.
+    Probe,
     /// Memory is being allocated and kernels compiled.
     Compile,
     /// Weights are being read.
@@ -65,6 +68,11 @@ pub async fn load_gpu(
     let config = ModelConfig::from_gguf(gguf)?;
     let device =
         DeviceInfo { binding_bytes: gpu.limits().binding_bytes.min(gpu.limits().buffer_bytes), tuning: gpu.tuning() };
+    // Whether it fits is said before anything is computed; the probe may then change the kernels, not the sizes.
+    plan(&config, gguf, &device, options)?;
+    progress(LoadProgress::Probe)?;
+    let gpu = probe(gpu, &config, gguf, options.kv).await?;
+    let device = DeviceInfo { tuning: gpu.tuning(), ..device };
     let (plan, layout, graph) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Compile)?;
     let make = async |recording| GpuExecutor::new(gpu, recording).await;
@@ -160,11 +168,6 @@ impl<E: Executor> Model<E> {
         &self.plan
     }
 
-    /// The KV pools it has allocated.
-    pub fn groups(&self) -> Vec<GroupConfig> {
-        self.layout.groups.clone()
-    }
-
     /// Who replays the forward pass.
     pub fn executor(&self) -> &E {
         &self.executor
@@ -173,17 +176,6 @@ impl<E: Executor> Model<E> {
     /// Dispatches of one layer in decode, the most of any layer.
     pub fn layer_dispatches(&self) -> usize {
         self.layer_dispatches
-    }
-
-    /// Runs a step and returns the logits of its rows, before edits. Shape [rows, V].
-    ///
-    /// # Errors
-    /// As [`Forward::forward`].
-    pub async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
-        let step = self.write(batch)?;
-        let vocab = self.config.vocab;
-        let read = self.executor.run(&step, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
-        Ok(read[0].chunks_exact(vocab).map(|row| bytemuck::cast_slice(row).to_vec()).collect())
     }
 
     /// Writes a batch into the step's buffers.
@@ -241,6 +233,23 @@ impl<E: Executor> Forward for Model<E> {
                 Err(Error::WrongResult(format!("the logits of row {row} are not finite: nothing was drawn from them")))
             }
         }
+    }
+}
+
+impl<E: Executor> Logits for Model<E> {
+    fn vocab(&self) -> usize {
+        self.config.vocab
+    }
+
+    fn groups(&self) -> Vec<GroupConfig> {
+        self.layout.groups.clone()
+    }
+
+    async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
+        let step = self.write(batch)?;
+        let vocab = self.config.vocab;
+        let read = self.executor.run(&step, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
+        Ok(read[0].chunks_exact(vocab).map(|row| bytemuck::cast_slice(row).to_vec()).collect())
     }
 }
 

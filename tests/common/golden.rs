@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pagewise::compute::{Executor, Gpu, GpuOptions, Tuning};
 use pagewise::engine::{Engine, EngineOptions, Event, Request, SamplingParams};
 use pagewise::gguf::Gguf;
-use pagewise::model::Model;
+use pagewise::model::{Logits, Model};
 use pagewise::text::Tokenizer;
 use pollster::block_on;
 use serde_json::Value;

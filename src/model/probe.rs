@@ -1,0 +1,66 @@
+//! Trusting a device: the kernels that a model will use, on small inputs, against their CPU twins.
+//!
+//! Drivers compute wrongly in silence. Each way of choosing kernels is tried until one passes; if none does, the model is
+//! not loaded.
+
+use std::collections::BTreeSet;
+
+use super::config::ModelConfig;
+use crate::compute::{Gpu, Tuning};
+use crate::gguf::Gguf;
+use crate::kernels::cases::{self, AttentionShape, Case};
+use crate::kernels::{Epilogue, KvFormat};
+use crate::quant::Format;
+use crate::{Error, Result};
+
+/// Finds a tuning whose kernels compute rightly on the device, the device's own choice first.
+///
+/// # Errors
+/// `wrong_result` with the first kernel of each tuning that does not; whatever the device reports.
+pub async fn probe(gpu: Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Result<Gpu> {
+    let mut failures = Vec::new();
+    for tuning in gpu.tuning().fallbacks() {
+        let candidate = gpu.clone().with_tuning(tuning);
+        match check(&candidate, config, gguf, kv).await {
+            Ok(()) => return Ok(candidate),
+            Err(Error::WrongResult(failure)) => failures.push(failure),
+            Err(other) => return Err(other),
+        }
+    }
+    Err(Error::WrongResult(format!("this device computes wrongly: {}", failures.join("; "))))
+}
+
+async fn check(gpu: &Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Result<()> {
+    for case in cases(&gpu.tuning(), config, gguf, kv) {
+        case.check(gpu).await?;
+    }
+    Ok(())
+}
+
+/// The kernels of this model at the smallest sizes that exercise them.
+fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Vec<Case> {
+    let stored: BTreeSet<_> = gguf.tensors.iter().filter(|t| t.shape.len() > 1).map(|t| t.format.name()).collect();
+    let formats = Format::ALL.into_iter().filter(|format| stored.contains(format.name()));
+    let mut cases = Vec::new();
+    for format in formats {
+        let k = format.block_elements().max(64);
+        cases.push(cases::projection(tuning, format, [1, 5, k], Epilogue::Add));
+        cases.push(cases::projection(tuning, format, [9, 37, k], config.gate));
+    }
+    if let Some(embedding) = gguf.find("token_embd.weight") {
+        cases.push(cases::embed(embedding.format, 3, embedding.format.block_elements().max(32)));
+    }
+    cases.push(cases::norms(tuning, 3, 64));
+    let shape = AttentionShape {
+        t: 3,
+        heads: config.heads,
+        kv_heads: config.kv_heads,
+        head_dim: config.head_dim,
+        window: config.sliding.map(|_| 8),
+        kv,
+        neox: config.rope.neox,
+    };
+    cases.push(cases::attention(tuning, shape));
+    cases.push(cases::sample(tuning, 300));
+    cases
+}
