@@ -5,7 +5,7 @@ import { ensurePackages } from './packages.mjs';
 import { jsDist, models, pageDist, root } from './paths.mjs';
 import { run, step } from './shell.mjs';
 import { fingerprint, whenChanged } from './stamp.mjs';
-import { buildWasm } from './wasm.mjs';
+import { buildWasm, dropOldWasm } from './wasm.mjs';
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
 const RUST_INPUTS = ['Cargo.toml', 'Cargo.lock', 'src', 'shaders'];
@@ -16,13 +16,16 @@ const compilePackage = () => run(npm, ['run', '--silent', 'build', '--workspace'
 /** Compiles js/dist alone: enough for type checks, without the WebAssembly module. */
 export async function buildTypes() {
   await ensurePackages();
+  // The module's types come with it; js/src has their outline for when it is not there, and an old one is in the way.
+  dropOldWasm();
   await whenChanged('js', fingerprint(['js', 'package-lock.json']), jsDist, () => step('npm package', compilePackage));
 }
 
 /** Builds the npm package, js/dist and js/wasm, unless up to date. */
 export async function buildPackage() {
-  await buildTypes();
+  await ensurePackages();
   await buildWasm();
+  await buildTypes();
 }
 
 /** Builds www/dist, and what it needs, unless up to date. */

@@ -27,10 +27,16 @@ export function fingerprint(paths, extra = '') {
   return hash.digest('hex');
 }
 
+/** Whether an output is there and was made from this fingerprint. */
+export function isCurrent(name, print, output) {
+  const file = path.join(stamps, name);
+  return fs.existsSync(output) && fs.existsSync(file) && fs.readFileSync(file, 'utf8') === print;
+}
+
 /** Does `work` unless its stamp says that it was done for this fingerprint and its output is still there. */
 export async function whenChanged(name, print, output, work) {
+  if (isCurrent(name, print, output)) return false;
   const file = path.join(stamps, name);
-  if (fs.existsSync(output) && fs.existsSync(file) && fs.readFileSync(file, 'utf8') === print) return false;
   fs.rmSync(file, { force: true });
   await work();
   fs.mkdirSync(stamps, { recursive: true });

@@ -6,7 +6,7 @@ import { packageBin } from './packages.mjs';
 import { root, target, wasmOut } from './paths.mjs';
 import { ensureRust, TARGET } from './rust.mjs';
 import { run, say, step, UserError } from './shell.mjs';
-import { fingerprint, whenChanged } from './stamp.mjs';
+import { fingerprint, isCurrent, whenChanged } from './stamp.mjs';
 import { ensureWasmBindgen, wasmBindgenVersion } from './wasm-bindgen.mjs';
 
 const INPUTS = ['Cargo.toml', 'Cargo.lock', 'src', 'shaders', 'scripts/wasm.mjs'];
@@ -26,10 +26,16 @@ const FEATURES = [
   'simd',
 ];
 
+const print = () => fingerprint(INPUTS, wasmBindgenVersion());
+
 /** Builds js/wasm unless it is up to date. Answers whether there was anything to do. */
 export function buildWasm() {
-  const print = fingerprint(INPUTS, wasmBindgenVersion());
-  return whenChanged('wasm', print, MODULE, () => step('WebAssembly module', compile));
+  return whenChanged('wasm', print(), MODULE, () => step('WebAssembly module', compile));
+}
+
+/** Deletes js/wasm if it was built from other sources. */
+export function dropOldWasm() {
+  if (!isCurrent('wasm', print(), MODULE)) fs.rmSync(wasmOut, { recursive: true, force: true });
 }
 
 async function compile() {

@@ -15,6 +15,7 @@ import type {
   EngineInfo,
   EngineMetrics,
   LoadOptions,
+  LogitsOptions,
   MemoryPlan,
   ModelDescription,
   ModelSource,
@@ -90,9 +91,27 @@ export class Engine {
 
   /** Turns token ids into text. */
   detokenize(ids: readonly number[], options: DetokenizeOptions = {}): Promise<string> {
-    const isValid = Array.isArray(ids) && ids.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
-    if (!isValid) return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
+    if (!isListOfIds(ids)) return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
     return this.#client.call('detokenize', { ids: [...ids], skipSpecial: options.skipSpecial ?? true });
+  }
+
+  /**
+   * The model's scores (logits) for the token after each of `options.positions`: one array of the vocabulary's length per
+   * position. For looking into the model; answering needs none of this.
+   *
+   * Rejects with `bad_request` while an answer is being generated.
+   */
+  logits(ids: readonly number[], options: LogitsOptions = {}): Promise<Float32Array[]> {
+    if (!isListOfIds(ids) || ids.length === 0) {
+      return Promise.reject(new PagewiseError('bad_request', 'logits: a list of at least one token id is needed'));
+    }
+    const positions = [...(options.positions ?? [ids.length - 1])].sort((a, b) => a - b);
+    const outside = positions.find((position) => !Number.isInteger(position) || position < 0 || position >= ids.length);
+    if (outside !== undefined) {
+      const text = `logits: positions from 0 to ${ids.length - 1} are allowed, ${String(outside)} given`;
+      return Promise.reject(new PagewiseError('bad_request', text));
+    }
+    return this.#client.call('logits', { ids: [...ids], positions });
   }
 
   /** Renders messages with the model's chat template: the text that a chat request would be answered to. */
@@ -113,6 +132,10 @@ export class Engine {
   async unload(): Promise<void> {
     await this.#client.unload(new PagewiseError('cancelled', 'the engine was unloaded'));
   }
+}
+
+function isListOfIds(ids: readonly number[]): boolean {
+  return Array.isArray(ids) && ids.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
 }
 
 /** The package's own worker; the expression is the one that bundlers understand. */

@@ -123,6 +123,8 @@ export interface Calls {
   applyTemplate: { args: { messages: EngineMessage[]; addGenerationPrompt: boolean }; result: string };
   /** Counters and state. */
   metrics: { args: Record<never, never>; result: EngineMetrics };
+  /** Scores of the token after each of `positions`. */
+  logits: { args: { ids: number[]; positions: number[] }; result: Float32Array[] };
   /** Frees the GPU memory; the worker may be ended afterwards. */
   unload: { args: Record<never, never>; result: null };
 }

@@ -170,6 +170,12 @@ export interface TokenizeOptions {
   parseSpecial?: boolean;
 }
 
+/** Options of {@link Engine.logits}. */
+export interface LogitsOptions {
+  /** Indices into the ids, answered in ascending order. Default: the last. */
+  positions?: readonly number[];
+}
+
 /** Options of {@link Engine.detokenize}. */
 export interface DetokenizeOptions {
   /** Whether special tokens are left out. Default true. */

@@ -37,6 +37,8 @@ export interface WasmEngine {
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
   /** Counters and state. */
   metrics(): EngineMetrics;
+  /** Scores of the token after each of `positions`, ascending; only while there is no work. */
+  logits(ids: Uint32Array, positions: Uint32Array): Promise<Float32Array[]>;
   /** Frees everything, GPU memory included. */
   free(): void;
 }

@@ -125,6 +125,8 @@ export class WorkerLoop {
         return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
       case 'metrics':
         return this.#loaded().metrics();
+      case 'logits':
+        return this.#loaded().logits(Uint32Array.from(message.ids), Uint32Array.from(message.positions));
       case 'unload':
         this.#engine?.free();
         this.#engine = undefined;

@@ -203,6 +203,11 @@ export class FakeEngine implements WasmEngine {
     return String.fromCharCode(...ids);
   }
 
+  async logits(ids: Uint32Array, positions: Uint32Array): Promise<Float32Array[]> {
+    this.#mayCall();
+    return Array.from(positions, (position) => Float32Array.of(position, ids[position] ?? Number.NaN));
+  }
+
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string {
     this.#mayCall();
     return JSON.stringify({ messages, addGenerationPrompt });

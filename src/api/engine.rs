@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
 use super::describe::Info;
@@ -10,9 +11,10 @@ use super::events::PageEvent;
 use super::metrics::PageMetrics;
 use super::request::{PageRequest, render};
 use super::{from_js, to_js};
+use crate::Error;
 use crate::compute::Gpu;
-use crate::engine::{Engine, Event, RequestId};
-use crate::model::GpuModel;
+use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate};
+use crate::model::{Forward, GpuModel};
 use crate::text::{ChatTemplate, Tokenizer};
 
 #[wasm_bindgen]
@@ -115,6 +117,20 @@ impl WasmEngine {
     /// Ids to text.
     pub fn detokenize(&self, ids: &[u32], skip_special: bool) -> String {
         self.tokenizer.decode(ids, skip_special)
+    }
+
+    /// The model's scores for the token after each of `positions` (ascending) in `ids`: one array of the vocabulary's
+    /// length each.
+    pub async fn logits(&mut self, ids: Vec<u32>, positions: Vec<u32>) -> Result<Vec<Float32Array>, JsValue> {
+        if self.engine.has_work() {
+            return Err(Error::BadRequest("logits can be asked for while nothing is being generated".into()).into());
+        }
+        let positions = positions.into_iter().map(|position| position as usize).collect();
+        let model = self.engine.forward_mut();
+        let chunk = model.limits().max_tokens;
+        let mut rows = evaluate(model, &[Evaluation { ids, positions }], chunk).await?;
+        let rows = rows.pop().unwrap_or_default();
+        Ok(rows.iter().map(|row| Float32Array::from(row.as_slice())).collect())
     }
 
     /// Messages to the text of a prompt.

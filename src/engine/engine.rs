@@ -107,6 +107,11 @@ impl<F: Forward> Engine<F> {
         &self.forward
     }
 
+    /// The model, for [`super::evaluate`]: only while there is no work, because that writes the cache.
+    pub fn forward_mut(&mut self) -> &mut F {
+        &mut self.forward
+    }
+
     /// The blocks and who holds them.
     pub fn kv(&self) -> &KvManager {
         &self.kv

@@ -1,0 +1,25 @@
+// The npm package as a plain module page gets it: no bundler, under the strict policy.
+import { Engine } from '/js/dist/index.js';
+
+let engine;
+
+/** Loads a model in place of the one before; answers what is known of it. */
+async function load(url, options) {
+  await engine?.unload();
+  engine = await Engine.load(url, options);
+  return engine.info;
+}
+
+/** Of each position: the logits of the wanted ids, and the best id. */
+async function logits(ids, rows) {
+  const found = await engine.logits(ids, { positions: rows.map(({ position }) => position) });
+  return found.map((row, index) => ({
+    wanted: rows[index].ids.map((id) => row[id]),
+    best: row.indexOf(row.reduce((a, b) => Math.max(a, b))),
+  }));
+}
+
+/** WebAssembly memory never shrinks, so what there is now is the most there ever was. */
+const metrics = () => engine.metrics();
+
+globalThis.test = { load, logits, metrics, unload: () => engine.unload() };
