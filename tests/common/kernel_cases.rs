@@ -59,6 +59,10 @@ pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
     all
 }
 
+pub(crate) fn row_copies(_: &Tuning) -> Vec<Case> {
+    [(1, 1), (3, 64), (16, 96)].map(|(num_copies, row_words)| cases::copy_rows(num_copies, row_words)).into()
+}
+
 pub(crate) fn sampling(tuning: &Tuning) -> Vec<Case> {
     [40, 255, 3000].map(|vocab| cases::sample(tuning, vocab)).into()
 }
