@@ -51,7 +51,7 @@ pub struct Io {
     pub tokens: BufferId,
     /// [groups, S, max_blocks]
     pub tables: BufferId,
-    /// [R]
+    /// `[R]`
     pub rows: BufferId,
     /// [R, 10 words]
     pub samplings: BufferId,
@@ -61,7 +61,7 @@ pub struct Io {
     pub copies: BufferId,
     /// [R, V] f32
     pub logits: BufferId,
-    /// [R]
+    /// `[R]`
     pub ids: BufferId,
 }
 
