@@ -15,12 +15,13 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 6] = [
+    let groups: [Cases; 7] = [
         projections_of_every_format,
         projections_of_every_epilogue,
         embeddings_of_every_format,
         norms,
         attention,
+        row_copies,
         sampling,
     ];
     groups.iter().flat_map(|cases| cases(tuning)).collect()
