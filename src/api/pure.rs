@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-use super::{from_js, to_js};
+use super::to_js;
 use crate::doctor::explain;
 use crate::model::{KvMemory, KvShape};
 use crate::{Error, Result};
@@ -47,13 +47,14 @@ struct PageMemory {
     total_bytes: u64,
 }
 
-/// What a KV cache takes.
+/// What a KV cache takes, of `KvMemoryParams` as JSON.
 ///
 /// # Errors
 /// `bad_request` for fields that are missing, unknown or out of range.
 #[wasm_bindgen(js_name = kvMemory)]
-pub fn kv_memory(params: JsValue) -> Result<JsValue, JsValue> {
-    let params: PageShape = from_js(params, "params")?;
+pub fn kv_memory(params: &str) -> Result<JsValue, JsValue> {
+    let params: PageShape =
+        serde_json::from_str(params).map_err(|error| Error::BadRequest(format!("params: {error}")))?;
     let full_layers = params.num_layers.checked_sub(params.num_sliding_layers).ok_or_else(|| {
         let (sliding, all) = (params.num_sliding_layers, params.num_layers);
         Error::BadRequest(format!("numSlidingLayers: {sliding}, of {all} layers in all"))

@@ -9,6 +9,10 @@ pub(super) fn restructured(previous: &[Segment], next: &[Segment]) -> Option<(Ca
     if previous.is_empty() || next.is_empty() {
         return None;
     }
+    // All that follows is the same: one message was changed.
+    if previous.len() > 1 && next.len() > 1 && is_prefix(&previous[1..], &next[1..]) {
+        return None;
+    }
     if let Some(num_inserted) = insertion(previous, next) {
         return Some((Cause::Inserted, num_inserted));
     }

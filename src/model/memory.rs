@@ -14,7 +14,7 @@ use crate::{Error, Result};
 pub const KV_FORMATS: [&str; 5] = ["f32", "f16", "bf16", "q8_0", "q4_0"];
 
 /// Largest size that is taken for one, also where sizes have 32 bits: beyond this a caller has mixed something up.
-const MAX_SIZE: usize = 1 << 31;
+const MAX_SIZE: usize = 1 << 30;
 
 /// The numbers of a model that its KV cache depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +66,11 @@ impl KvShape {
     pub fn memory(&self, format: &str, context: usize, num_sequences: usize) -> Result<KvMemory> {
         let row_bytes = self.row_bytes(format)?;
         let sizes = [self.full_layers, self.sliding_layers, self.window, context, num_sequences];
-        if sizes.iter().any(|&size| size > MAX_SIZE) || self.full_layers + self.sliding_layers == 0 {
-            return Err(Error::BadRequest(format!("sizes out of range: {self:?}, {context} tokens")));
+        if let Some(size) = sizes.iter().find(|&&size| size > MAX_SIZE) {
+            return Err(Error::BadRequest(format!("{size} is out of range: at most {MAX_SIZE} is allowed")));
+        }
+        if self.full_layers + self.sliding_layers == 0 {
+            return Err(Error::BadRequest("a model has at least 1 layer".to_owned()));
         }
         if self.sliding_layers > 0 && self.window == 0 {
             return Err(Error::BadRequest("sliding-window layers need a window of at least 1 token".to_owned()));
