@@ -14,6 +14,7 @@ const BROWSER = process.env.BROWSER ?? 'chromium';
 const golden = JSON.parse(fs.readFileSync(path.join(root, 'tests/data/golden/smollm2.logits.json'), 'utf8'));
 const chat = golden.prompts.find(({ name }) => name === 'chat_single');
 const question = chat.messages.at(-1).content;
+const pirate = golden.prompts.find(({ name }) => name === 'chat_system');
 /** Up to where the model ends its turn: "The capital of Japan is Tokyo." */
 const expected = chat.greedy_exact.text.split('<|im_end|>')[0].trim();
 
@@ -32,7 +33,7 @@ describe(`the page in ${BROWSER}`, () => {
         globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI}`),
       );
     });
-    await page.goto(`${server.url}?temperature=0&repetition_penalty=1&max_tokens=48`);
+    await page.goto(`${server.url}?temperature=0&repetition_penalty=1&max_tokens=500`);
   });
 
   after(async () => {
@@ -96,12 +97,18 @@ describe(`the page in ${BROWSER}`, () => {
   });
 
   test('Stop ends an answer where it is', async () => {
-    await ask('Tell me a long story about the sea.');
-    await page.waitForFunction(() => [...document.querySelectorAll('[role="log"] .prose')].length === 2);
+    // The reference answer to this goes round in circles: it does not end by itself while the test finds the button.
+    await press('New chat');
+    await press('Settings');
+    const box = await page.waitForSelector('aria/System prompt[role="textbox"]');
+    await box.type(pirate.messages[0].content);
+    await page.keyboard.press('Escape');
+    await ask(pirate.messages[1].content);
+    await page.waitForSelector('[role="log"] .prose');
     await press('Stop');
     await finished();
     const text = await answer();
-    assert.notEqual(text, '');
+    assert.ok(pirate.greedy_exact.text.startsWith(text.slice(0, 40)), text);
     assert.match(await page.$eval('[role="log"]', (log) => log.textContent), /Stopped/);
     await new Promise((resolve) => setTimeout(resolve, 2000));
     assert.equal(await answer(), text, 'nothing comes after Stop');
@@ -111,6 +118,11 @@ describe(`the page in ${BROWSER}`, () => {
   test('a new chat knows nothing of the old one', async () => {
     await press('New chat');
     assert.equal(await answer(), '');
+    await press('Settings');
+    const box = await page.waitForSelector('aria/System prompt[role="textbox"]');
+    await box.evaluate((element) => element.select());
+    await page.keyboard.press('Backspace');
+    await page.keyboard.press('Escape');
     await ask(question);
     await finished();
     assert.equal(await answer(), expected);
