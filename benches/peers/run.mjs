@@ -64,7 +64,7 @@ async function settle() {
 }
 
 /** Warms both up, then measures them in turns. `prompts` has one more prompt than there are rounds. */
-async function compare({ where, ours, peer, floors, prompts }) {
+async function compare({ where, ours, peer, floors, prompts, toText }) {
   for (const contestant of [ours, peer])
     await step(`${where}: ${contestant.name} warms up`, () =>
       contestant.measure({ ids: prompts[ROUNDS], decodeTokens: WARM_UP_TOKENS }),
@@ -75,7 +75,7 @@ async function compare({ where, ours, peer, floors, prompts }) {
     for (const [key, contestant] of Object.entries({ ours, peer })) {
       idle.push(await settle());
       const run = await contestant.measure({ ids: prompts[round], decodeTokens: DECODE_TOKENS });
-      runs[key].push(run);
+      runs[key].push({ ...run, answer: run.answer && toText(run.answer) });
       const rates = `${run.prefill.toFixed(2)} and ${run.decode.toFixed(2)} tokens/s`;
       say(`${where}, round ${round + 1}: ${contestant.name} ${rates} (${Math.round(100 * idle.at(-1))} % idle before)`);
     }
@@ -87,7 +87,7 @@ async function compare({ where, ours, peer, floors, prompts }) {
 async function pair(open, comparison) {
   const opened = [];
   try {
-    for (const work of open) opened.push(await work());
+    for (const make of open) opened.push(await make());
     return await compare({ ...comparison, ours: opened[0], peer: opened[1] });
   } finally {
     for (const contestant of opened) await contestant.close();
@@ -102,7 +102,9 @@ function makePrompts({ program, model }) {
   return Array.from({ length: ROUNDS + 1 }, (_, round) => turned(5 * round));
 }
 
-async function inBrowser({ onnx }, version, prompts) {
+const detokenize = ({ program, model }, ids) => JSON.parse(capture(program, ['detokenize', model, ids.join(',')])).text;
+
+async function inBrowser({ onnx, ...prepared }, version, prompts) {
   const server = await servePages({ onnx });
   const endIds = [0, 2];
   const ours = { url: `/models/${MODEL}`, contextLength: CONTEXT_LENGTH, endIds };
@@ -112,6 +114,7 @@ async function inBrowser({ onnx }, version, prompts) {
       where: 'Chromium, SwiftShader',
       floors: { prefill: 1, decode: 5 },
       prompts,
+      toText: (ids) => detokenize(prepared, ids),
     });
   } finally {
     await server.close();
@@ -125,6 +128,7 @@ function natively({ program, model, llama }, prompts) {
     where: 'native, lavapipe',
     floors: { prefill: 1, decode: 1 },
     prompts,
+    toText: (ids) => detokenize({ program, model }, ids),
   });
 }
 
