@@ -5,7 +5,7 @@ import { root } from './paths.mjs';
 import { capture, UserError } from './shell.mjs';
 
 /** Allowed in addition for npm packages that are tools: they are run here and never shipped. */
-const TOOLS_ONLY = ['BlueOak-1.0.0', 'CC-BY-4.0', 'MPL-2.0', 'Python-2.0'];
+const TOOLS_ONLY = ['BlueOak-1.0.0', 'CC-BY-4.0', 'MIT-0', 'MPL-2.0', 'Python-2.0'];
 
 function allowList() {
   const text = fs.readFileSync(path.join(root, 'deny.toml'), 'utf8');

@@ -83,7 +83,10 @@ export function sections() {
   const deny = ['--', '-D', 'warnings'];
   return [
     { name: 'rustfmt', run: check('cargo', ['fmt', '--check']) },
-    { name: 'biome', run: check(...node([packageBin('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '--colors=off'])) },
+    {
+      name: 'biome',
+      run: check(...node([packageBin('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '--colors=off'])),
+    },
     { name: 'licences', run: checkThat(() => say(`${checkLicences()} dependencies`)) },
     { name: 'scripts', run: nodeTests(filesIn('tests/scripts', '.test.mjs')) },
     { name: 'clippy, native', run: check('cargo', [...clippy, '--all-targets', ...deny]) },

@@ -6,7 +6,7 @@
 // position, and the lanes' results are merged at the end.
 // LANES lanes share a (token, head), GROUPS of them a workgroup. Grid: x = ceil(T * H / GROUPS).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 struct Token { id: u32, position: u32, sequence: u32, slot0: u32, slot1: u32 }
 
 // const HEAD_QUADS: u32 comes from the header line: it sizes private arrays.

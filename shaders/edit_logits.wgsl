@@ -3,7 +3,7 @@
 //
 // An invocation makes one edit; no two edits share a logit. Grid: x = ceil(edits / 64).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 struct Edit { row: u32, token: u32, seen: u32, count: u32, bias: f32 }
 struct Sampling {
     temperature: f32,

@@ -3,7 +3,7 @@
 // An embedding larger than a binding is split by rows, one dispatch a part; a token's row is in exactly one of them.
 // An invocation decodes one chunk of 32. Grid: x = ceil(T * D / 32 / 64).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 struct Token { id: u32, position: u32, sequence: u32, slot0: u32, slot1: u32 }
 
 override K: u32;

@@ -2,7 +2,7 @@
 //
 // An invocation copies one quad. Grid: x = ceil(R * D / 4 / 64).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
 override D: u32;
 

@@ -6,7 +6,7 @@
 // A workgroup covers 4 * LANES weight rows (2 * LANES outputs when gated) and 8 rows of x.
 // Grid: x = ceil(N / outputs of a workgroup), y = ceil(T / 8).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
 override K: u32;
 override ROW_WORDS: u32;

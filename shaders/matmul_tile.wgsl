@@ -8,7 +8,7 @@
 // an invocation then owns two of each.
 // Grid: x = ceil(N / 64), or ceil(N / 32) when gated, y = ceil(T / 32).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
 override K: u32;
 override ROW_WORDS: u32;

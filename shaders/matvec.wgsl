@@ -5,7 +5,7 @@
 // A workgroup computes GROUPS pairs for one t; LANES lanes walk a pair's chunks of 32 together.
 // Grid: x = ceil(pairs / GROUPS), y = rows.
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
 override K: u32;
 override ROW_WORDS: u32;

@@ -3,7 +3,7 @@
 //
 // LANES lanes share a row, GROUPS rows a workgroup. Grid: x = ceil(T / GROUPS).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
 override D: u32;
 override EPSILON: f32;

@@ -9,7 +9,7 @@
 // LANES lanes share a (token, head), GROUPS of them a workgroup; a lane writes two neighbouring dimensions at a time.
 // Grid: x = ceil(T * (H + 2 * KV_HEADS) / GROUPS).
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 struct Token { id: u32, position: u32, sequence: u32, slot0: u32, slot1: u32 }
 
 override HEADS: u32;

@@ -9,7 +9,7 @@
 //
 // LANES lanes share a row; a workgroup does one row. Grid: x = R.
 
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, padding: u32 }
+struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 struct Sampling {
     temperature: f32,
     top_k: u32,

@@ -77,6 +77,8 @@ fn real_model_on_the_gpu(reference: &Reference, num_greedy: usize) {
         assert!(model.layer_dispatches() <= 9, "{} dispatches a layer", model.layer_dispatches());
         check(&mut model, &reference.short(), 32, tolerance);
         if kv == KvFormat::F32 {
+            check(&mut model, &reference.short()[..1], 7, tolerance);
+            check(&mut model, &reference.short()[..1], 1, tolerance);
             greedy(model, &gguf, &reference.short()[..2], num_greedy);
         }
     }

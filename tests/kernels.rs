@@ -46,6 +46,11 @@ fn attention_over_the_paged_cache() {
 }
 
 #[test]
+fn row_copies() {
+    check(kernel_cases::row_copies);
+}
+
+#[test]
 fn sampling() {
     check(kernel_cases::sampling);
 }

@@ -72,6 +72,11 @@ async fn attention_over_the_paged_cache() {
 }
 
 #[wasm_bindgen_test]
+async fn row_copies() {
+    check(kernel_cases::row_copies).await;
+}
+
+#[wasm_bindgen_test]
 async fn sampling() {
     check(kernel_cases::sampling).await;
 }

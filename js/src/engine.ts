@@ -91,7 +91,8 @@ export class Engine {
 
   /** Turns token ids into text. */
   detokenize(ids: readonly number[], options: DetokenizeOptions = {}): Promise<string> {
-    if (!isListOfIds(ids)) return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
+    if (!isListOfIds(ids))
+      return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
     return this.#client.call('detokenize', { ids: [...ids], skipSpecial: options.skipSpecial ?? true });
   }
 

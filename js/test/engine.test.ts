@@ -156,8 +156,15 @@ describe('text tools', () => {
   test('logits of the last position, or of those asked for in ascending order', async () => {
     const engine = await Engine.load(fakeModel(), fake());
     expect(await engine.logits([7, 8, 9])).toEqual([Float32Array.of(2, 9)]);
-    expect(await engine.logits([7, 8, 9], { positions: [1, 0] })).toEqual([Float32Array.of(0, 7), Float32Array.of(1, 8)]);
-    for (const bad of [() => engine.logits([]), () => engine.logits([1], { positions: [1] }), () => engine.logits([-1])]) {
+    expect(await engine.logits([7, 8, 9], { positions: [1, 0] })).toEqual([
+      Float32Array.of(0, 7),
+      Float32Array.of(1, 8),
+    ]);
+    for (const bad of [
+      () => engine.logits([]),
+      () => engine.logits([1], { positions: [1] }),
+      () => engine.logits([-1]),
+    ]) {
       await expect(bad()).rejects.toMatchObject({ code: 'bad_request' });
     }
   });

@@ -68,6 +68,19 @@ impl GpuExecutor {
         self.stats
     }
 
+    /// Waits until the device has done everything that was submitted.
+    async fn done(&self) -> Result<()> {
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        self.gpu.queue.on_submitted_work_done(move || {
+            // The receiver only goes away when the wait itself was dropped.
+            let _ = sender.send(());
+        });
+        wait(&self.gpu)?;
+        // A lost device drops the callback: the fault below says so.
+        let _ = receiver.await;
+        self.gpu.fault()
+    }
+
     fn encode(&self, step: &Step, reads: &[(BufferId, usize)]) -> wgpu::CommandBuffer {
         let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
@@ -118,7 +131,7 @@ impl Executor for GpuExecutor {
             map(&self.gpu, &self.readback, read_bytes).await?
         } else {
             // Not waiting would put all chunks of a long prompt on the queue, where nothing can be cancelled any more.
-            self.flush().await?;
+            self.done().await?;
             Vec::new()
         };
         self.gpu.fault()?;
@@ -132,16 +145,9 @@ impl Executor for GpuExecutor {
     }
 
     async fn flush(&mut self) -> Result<()> {
+        // Writes travel with a submission.
         self.gpu.queue.submit([]);
-        let (sender, receiver) = futures_channel::oneshot::channel();
-        self.gpu.queue.on_submitted_work_done(move || {
-            // The receiver only goes away when the wait itself was dropped.
-            let _ = sender.send(());
-        });
-        wait(&self.gpu)?;
-        // A lost device drops the callback: the fault below says so.
-        let _ = receiver.await;
-        self.gpu.fault()
+        self.done().await
     }
 }
 

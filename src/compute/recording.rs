@@ -44,8 +44,8 @@ pub struct Step {
     pub num_rows: u32,
     /// Logit edits.
     pub num_edits: u32,
-    /// Keeps the uniform at 16 bytes.
-    pub padding: u32,
+    /// Cache rows to copy.
+    pub num_copies: u32,
 }
 
 /// Which rows a dispatch runs over.
@@ -79,6 +79,8 @@ pub enum RowClass {
     Few(Rows),
     /// When there are more.
     Many(Rows),
+    /// When cache rows are to be copied.
+    Copies,
 }
 
 impl RowClass {
@@ -88,6 +90,7 @@ impl RowClass {
             RowClass::Any => true,
             RowClass::Few(rows) => rows.count(step) <= FEW_ROWS,
             RowClass::Many(rows) => rows.count(step) > FEW_ROWS,
+            RowClass::Copies => step.num_copies > 0,
         }
     }
 }

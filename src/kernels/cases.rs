@@ -6,8 +6,8 @@ use std::rc::Rc;
 use half::{bf16, f16};
 
 use super::{
-    Attention, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection, RmsNorm, RmsNormAdd,
-    RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, word,
+    Attention, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection, RmsNorm,
+    RmsNormAdd, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, word,
 };
 use crate::compute::{
     BufferId, CpuExecutor, Executor, Gpu, GpuExecutor, Purpose, Recording, RowClass, Rows, Step, Tuning,
@@ -134,7 +134,7 @@ fn table_entry(sequence: usize, block: usize) -> u32 {
 const TABLE_STRIDE: usize = 8;
 
 fn step(num_tokens: usize) -> Step {
-    Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), num_edits: 0, padding: 0 }
+    Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), num_edits: 0, num_copies: 0 }
 }
 
 /// A projection of `t` rows in every way that the tuning offers for that many.
@@ -246,6 +246,18 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
     };
     b.recording.dispatch(attention, &[q, k_cache, v_cache, tokens, tables, out], RowClass::Any);
     b.finish(format!("{shape:?}"), step(t), vec![q, out], false)
+}
+
+/// Rows of two layer groups copied within one layer's caches: only its own group's are.
+pub fn copy_rows(num_copies: usize, row_words: usize) -> Case {
+    let mut b = Builder::new();
+    let slot = |index: usize| word(16 + 3 * index);
+    let copies = (0..num_copies).flat_map(|i| [word(i % 2), slot(i), slot(num_copies + i)]).collect();
+    let copies = b.input("copies", copies);
+    let caches = ["k", "v"].map(|label| b.floats(label, (16 + 6 * num_copies) * row_words));
+    b.recording.dispatch(CopyRows { row_words, group: 1 }, &[copies, caches[0], caches[1]], RowClass::Copies);
+    let step = Step { num_copies: word(num_copies), ..step(1) };
+    b.finish(format!("copy_rows copies={num_copies} row_words={row_words}"), step, caches.to_vec(), true)
 }
 
 fn half_pair(pair: &[u32]) -> u32 {

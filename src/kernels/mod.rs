@@ -3,6 +3,7 @@
 
 mod attention;
 pub mod cases;
+mod copy_rows;
 mod edit_logits;
 mod embed;
 mod gather_rows;
@@ -16,6 +17,7 @@ mod rope_store;
 mod sample;
 
 pub use attention::{Attention, KvFormat};
+pub use copy_rows::{COPY_WORDS, CopyRows};
 pub use edit_logits::{EDIT_WORDS, EditLogits, SAMPLING_WORDS};
 pub use embed::{Embed, TOKEN_WORDS};
 pub use gather_rows::GatherRows;

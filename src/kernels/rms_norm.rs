@@ -3,7 +3,7 @@
 use super::constant;
 use crate::compute::{Access, Bindings, Kernel, Reduce, Shader, Step, Tuning};
 
-/// `y = x / sqrt(mean(x^2) + epsilon) * w`, row by row. Shapes: x, y [T, D], w [D].
+/// `y = x / sqrt(mean(x^2) + epsilon) * w`, row by row. Shapes: x, y `[T, D]`, w `[D]`.
 #[derive(Debug, Clone)]
 pub struct RmsNorm {
     d: usize,

@@ -3,7 +3,7 @@
 use super::rms_norm::{RmsNorm, inverse_rms};
 use crate::compute::{Access, Bindings, Kernel, Shader, Step, Tuning};
 
-/// `x += norm(o) * w_post; y = norm(x) * w_next`, row by row. Shapes: o, x, y [T, D], w_post, w_next [D].
+/// `x += norm(o) * w_post; y = norm(x) * w_next`, row by row. Shapes: o, x, y `[T, D]`, w_post, w_next `[D]`.
 #[derive(Debug, Clone)]
 pub struct RmsNormAdd {
     d: usize,

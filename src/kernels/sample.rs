@@ -6,7 +6,7 @@ use crate::compute::{Access, Bindings, Kernel, Reduce, Shader, Step, Tuning};
 /// Stands for a token where a row's logits are not finite.
 pub const NOT_FINITE: u32 = u32::MAX;
 
-/// Draws one token per row. Shapes: logits [R, V], samplings [R, 10 words], ids [R].
+/// Draws one token per row. Shapes: logits `[R, V]`, samplings `[R, 10 words]`, ids `[R]`.
 #[derive(Debug, Clone)]
 pub struct Sample {
     vocab: usize,

@@ -75,6 +75,18 @@ pub struct LogitEdit {
     pub bias: f32,
 }
 
+/// One token's row of the KV cache copied to another slot, in every layer of a layer group, before the step's tokens are
+/// computed: how a partly filled block is reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCopy {
+    /// Layer group.
+    pub group: u32,
+    /// Slot to read.
+    pub from: u32,
+    /// Slot to write; no copy of the step reads it.
+    pub to: u32,
+}
+
 /// What one step computes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
@@ -89,6 +101,8 @@ pub struct Batch {
     pub sampling: Vec<RowSampling>,
     /// Sparse changes to the logits.
     pub edits: Vec<LogitEdit>,
+    /// Cache rows to copy first.
+    pub copies: Vec<RowCopy>,
 }
 
 /// The largest batch a loaded model takes: buffers are allocated once, at load.
@@ -102,6 +116,8 @@ pub struct BatchLimits {
     pub max_rows: usize,
     /// Logit edits in a step.
     pub max_edits: usize,
+    /// Row copies in a step.
+    pub max_copies: usize,
     /// Blocks in one sequence's table: context length / block size.
     pub max_blocks: usize,
 }
@@ -119,6 +135,7 @@ impl BatchLimits {
             ("sequences", num_sequences, self.max_sequences),
             ("sampled rows", batch.rows.len(), self.max_rows),
             ("logit edits", batch.edits.len(), self.max_edits),
+            ("row copies", batch.copies.len(), self.max_copies),
             ("blocks in a table", num_blocks, self.max_blocks),
         ];
         for (what, asked, allowed) in sizes {

@@ -7,8 +7,8 @@ use crate::Result;
 use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
-    Attention, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection, RmsNorm, RmsNormAdd,
-    RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS,
+    Attention, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection,
+    RmsNorm, RmsNormAdd, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS,
 };
 use crate::kv::GroupConfig;
 
@@ -51,15 +51,17 @@ pub struct Io {
     pub tokens: BufferId,
     /// [groups, S, max_blocks]
     pub tables: BufferId,
-    /// [R]
+    /// `[R]`
     pub rows: BufferId,
     /// [R, 10 words]
     pub samplings: BufferId,
     /// [edits, 5 words]
     pub edits: BufferId,
+    /// [copies, 3 words]
+    pub copies: BufferId,
     /// [R, V] f32
     pub logits: BufferId,
-    /// [R]
+    /// `[R]`
     pub ids: BufferId,
 }
 
@@ -121,6 +123,7 @@ fn declare_io(recording: &mut Recording, config: &ModelConfig, layout: &Layout) 
         rows: scratch("rows", limits.max_rows),
         samplings: scratch("samplings", limits.max_rows * SAMPLING_WORDS),
         edits: scratch("edits", limits.max_edits * EDIT_WORDS),
+        copies: scratch("copies", limits.max_copies * COPY_WORDS),
         logits: scratch("logits", limits.max_rows * config.vocab),
         ids: scratch("ids", limits.max_rows),
     }
@@ -201,7 +204,7 @@ impl Recorder<'_> {
             };
             let norm = self.placer.vector(&mut self.recording, &next, width)?;
             self.close_block(layer, "post_ffw_norm", norm)?;
-            let few = |class: RowClass| !matches!(class, RowClass::Many(_));
+            let few = |class: RowClass| matches!(class, RowClass::Any | RowClass::Few(_));
             most = most.max(self.recording.dispatches()[before..].iter().filter(|d| few(d.class)).count());
         }
         Ok(most)
@@ -240,6 +243,8 @@ impl Recorder<'_> {
         let words = slots * self.layout.kv.row_words(kv_width);
         let k_cache = self.recording.buffer(format!("k.{layer}"), words, Purpose::Kv);
         let v_cache = self.recording.buffer(format!("v.{layer}"), words, Purpose::Kv);
+        let kernel = CopyRows { row_words: self.layout.kv.row_words(kv_width), group };
+        self.recording.dispatch(kernel, &[self.io.copies, k_cache, v_cache], RowClass::Copies);
         let norms = self.head_norms(layer)?;
         let kernel = RopeStore {
             heads,

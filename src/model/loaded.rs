@@ -208,12 +208,15 @@ impl<E: Executor> Model<E> {
             words.extend([edit.row, edit.token, edit.seen, edit.count, edit.bias.max(-1e30).to_bits()]);
         }
         self.executor.write(io.edits, 0, &words);
+        words.clear();
+        words.extend(batch.copies.iter().flat_map(|copy| [copy.group, copy.from, copy.to]));
+        self.executor.write(io.copies, 0, &words);
         let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         Ok(Step {
             num_tokens: count(batch.tokens.len()),
             num_rows: count(batch.rows.len()),
             num_edits: count(batch.edits.len()),
-            padding: 0,
+            num_copies: count(batch.copies.len()),
         })
     }
 }

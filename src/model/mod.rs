@@ -12,7 +12,7 @@ mod probe;
 mod rope;
 mod weights;
 
-pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowSampling, TokenRow};
+pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowSampling, TokenRow};
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
 pub use forward::{Graph, Io, Layout};
 pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};

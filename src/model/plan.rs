@@ -130,6 +130,8 @@ fn layout(config: &ModelConfig, device: &DeviceInfo, options: &ModelOptions, con
         max_sequences,
         max_rows: max_sequences,
         max_edits: max_sequences * (context + MAX_BIASES),
+        // A sequence that starts from cached rows copies at most one block's of each group.
+        max_copies: max_sequences * BLOCK_SIZE * config.groups().len(),
         max_blocks,
     };
     let groups = config.groups().into_iter().map(group).collect();

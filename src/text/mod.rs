@@ -12,9 +12,11 @@ mod stop;
 mod template;
 mod template_functions;
 mod tokenizer;
+mod transcripts;
 mod vocab;
 
 pub use detokenizer::Detokenizer;
 pub use stop::{StopStrings, Streamed};
 pub use template::{ChatTemplate, RenderOptions};
 pub use tokenizer::Tokenizer;
+pub use transcripts::Transcripts;

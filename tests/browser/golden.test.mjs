@@ -94,7 +94,8 @@ describe(`the package in ${BROWSER}`, () => {
   test('logits of SmolLM2, f16 cache', () =>
     check(realFile('smollm2-135m-instruct'), 'f16', realPrompts('smollm2').slice(0, 2), 3e-2));
   test('logits of Gemma 3, f32 cache', () => check(realFile('gemma-3-270m'), 'f32', realPrompts('gemma3'), 2e-3));
-  test('logits of Gemma 3, f16 cache', () => check(realFile('gemma-3-270m'), 'f16', realPrompts('gemma3').slice(0, 2), 3e-2));
+  test('logits of Gemma 3, f16 cache', () =>
+    check(realFile('gemma-3-270m'), 'f16', realPrompts('gemma3').slice(0, 2), 3e-2));
 
   test('the GPU memory is given back', async () => {
     await opened.page.evaluate(() => globalThis.test.unload());

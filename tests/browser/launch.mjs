@@ -11,6 +11,9 @@ import { serve } from '../../scripts/server.mjs';
 
 export const BROWSERS = ['chromium', 'firefox'];
 
+/** Longest wait for anything on a page: software adapters are slow, and a test that hangs has to end. */
+const WAIT_MS = 180_000;
+
 /** Quiet start, no background traffic. */
 const CHROMIUM_ARGS = [
   '--enable-unsafe-webgpu',
@@ -55,7 +58,7 @@ export async function launch({ browser: name }) {
   const browser = await puppeteer.launch(await options(name));
   const page = await browser.newPage();
   const problems = [];
-  page.setDefaultTimeout(0);
+  page.setDefaultTimeout(WAIT_MS);
   page.on('pageerror', (error) => problems.push(`uncaught: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(`console: ${message.text()}`);

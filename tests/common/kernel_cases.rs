@@ -15,12 +15,13 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 6] = [
+    let groups: [Cases; 7] = [
         projections_of_every_format,
         projections_of_every_epilogue,
         embeddings_of_every_format,
         norms,
         attention,
+        row_copies,
         sampling,
     ];
     groups.iter().flat_map(|cases| cases(tuning)).collect()
@@ -57,6 +58,10 @@ pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
         }
     }
     all
+}
+
+pub(crate) fn row_copies(_: &Tuning) -> Vec<Case> {
+    [(1, 1), (3, 64), (16, 96)].map(|(num_copies, row_words)| cases::copy_rows(num_copies, row_words)).into()
 }
 
 pub(crate) fn sampling(tuning: &Tuning) -> Vec<Case> {

@@ -94,9 +94,9 @@ impl Fake {
     }
 
     fn check_limits(&self, batch: &Batch) {
-        let BatchLimits { max_tokens, max_sequences, max_rows, max_edits, max_blocks } = self.limits;
+        let BatchLimits { max_tokens, max_sequences, max_rows, max_edits, max_copies, max_blocks } = self.limits;
         assert!((1..=max_tokens).contains(&batch.tokens.len()));
-        assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits);
+        assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits && batch.copies.len() <= max_copies);
         assert_eq!(batch.rows.len(), batch.sampling.len());
         assert!(batch.rows.is_sorted_by(|a, b| a < b));
         assert_eq!(batch.tables.len(), self.groups.len());
@@ -163,7 +163,14 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            limits: BatchLimits { max_tokens: 64, max_sequences: 8, max_rows: 8, max_edits: 1000, max_blocks: 16 },
+            limits: BatchLimits {
+                max_tokens: 64,
+                max_sequences: 8,
+                max_rows: 8,
+                max_edits: 1000,
+                max_copies: 64,
+                max_blocks: 16,
+            },
             groups: vec![GroupConfig { num_blocks: 64, window: None }],
             options: EngineOptions::default(),
             draw: Box::new(hash),

@@ -7,3 +7,4 @@ mod stop;
 mod support;
 mod template;
 mod tokenizer;
+mod transcripts;
