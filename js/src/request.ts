@@ -20,6 +20,8 @@ const MAX_STOPS = 16;
 const MAX_STOP_TOKEN_IDS = 64;
 const MAX_LOGIT_BIASES = 300;
 const MAX_TOKEN_ID = 2 ** 32 - 1;
+/** The engine counts with 32 bits; no context is this long. */
+const MAX_TOKENS = 2 ** 32 - 1;
 
 const SHARED_FIELDS = [
   'model',
@@ -51,7 +53,7 @@ type Fields = Record<string, unknown>;
 export function checkChatRequest(params: unknown, models: readonly string[]): CheckedRequest {
   const fields = fieldsOf(params, CHAT_FIELDS);
   const messages = checkMessages(fields.messages);
-  const newer = integer(fields, 'max_completion_tokens', 1);
+  const newer = integer(fields, 'max_completion_tokens', 1, MAX_TOKENS);
   const checked = checkShared(fields, models, { messages });
   const { engineRequest } = checked;
   if (newer !== undefined) {
@@ -70,7 +72,7 @@ export function checkTextRequest(params: unknown, models: readonly string[]): Ch
   if (typeof prompt === 'string') return checkShared(fields, models, { text: prompt });
   if (!Array.isArray(prompt)) throw bad(`prompt: a string or a list of token ids is needed, ${show(prompt)} given`);
   if (prompt.length === 0) throw bad('prompt: an empty list of token ids');
-  return checkShared(fields, models, { ids: prompt.map((id) => tokenId('prompt', id)) });
+  return checkShared(fields, models, { ids: Array.from(prompt, (id) => tokenId('prompt', id)) });
 }
 
 /** Checks messages and makes each content one text. */
@@ -78,7 +80,8 @@ export function checkMessages(value: unknown): EngineMessage[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw bad(`messages: a list of at least one message is needed, ${show(value)} given`);
   }
-  return value.map((message, index) => checkMessage(message, `messages[${index}]`));
+  // `from` also visits the holes of a list, which `map` skips.
+  return Array.from(value, (message, index) => checkMessage(message, `messages[${index}]`));
 }
 
 function checkMessage(value: unknown, where: string): EngineMessage {
@@ -106,7 +109,7 @@ function textOf(content: unknown, where: string): string {
   if (!Array.isArray(content)) {
     throw bad(`${where}.content: a string or a list of text parts is needed, ${show(content)} given`);
   }
-  const texts = content.map((part: unknown, index) => {
+  const texts = Array.from(content, (part: unknown, index) => {
     const isText = isObject(part) && part.type === 'text' && typeof part.text === 'string';
     if (isText) return part.text as string;
     const kind = isObject(part) ? show(part.type) : show(part);
@@ -126,7 +129,7 @@ function checkShared(fields: Fields, models: readonly string[], input: EngineReq
     stopTokenIds: checkStopTokenIds(fields.stop_token_ids),
     logitBias: checkLogitBias(fields.logit_bias),
   };
-  const maxTokens = integer(fields, 'max_tokens', 1);
+  const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
   return { engineRequest, stream, includeUsage: checkStreamOptions(fields.stream_options, stream) };
 }
@@ -144,7 +147,7 @@ function checkSampling(fields: Fields): EngineSampling {
     topK: integer(fields, 'top_k', 0, MAX_TOKEN_ID) ?? 0,
     topP: number(fields, 'top_p', 0, 1, true) ?? 1,
     minP: number(fields, 'min_p', 0, 1) ?? 0,
-    repetitionPenalty: number(fields, 'repetition_penalty', 0, 10, true) ?? 1,
+    repetitionPenalty: number(fields, 'repetition_penalty', 0, 2, true) ?? 1,
     frequencyPenalty: number(fields, 'frequency_penalty', -2, 2) ?? 0,
     presencePenalty: number(fields, 'presence_penalty', -2, 2) ?? 0,
     seed: integer(fields, 'seed', Number.MIN_SAFE_INTEGER) ?? randomSeed(),
@@ -160,7 +163,7 @@ function checkStop(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   const stops: unknown[] = Array.isArray(value) ? value : [value];
   if (stops.length > MAX_STOPS) throw bad(`stop: ${stops.length} texts given, ${MAX_STOPS} allowed`);
-  return stops.map((stop) => {
+  return Array.from(stops, (stop) => {
     if (typeof stop === 'string' && stop !== '') return stop;
     throw bad(`stop: texts that are not empty are needed, ${show(stop)} given`);
   });
@@ -172,7 +175,7 @@ function checkStopTokenIds(value: unknown): number[] {
   if (value.length > MAX_STOP_TOKEN_IDS) {
     throw bad(`stop_token_ids: ${value.length} ids given, ${MAX_STOP_TOKEN_IDS} allowed`);
   }
-  return value.map((id) => tokenId('stop_token_ids', id));
+  return Array.from(value, (id) => tokenId('stop_token_ids', id));
 }
 
 function checkLogitBias(value: unknown): [number, number][] {

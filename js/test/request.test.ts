@@ -16,6 +16,26 @@ function refusal(run: () => unknown): string {
   throw new Error('was not refused');
 }
 
+describe("limits are the engine's", () => {
+  test('a repetition_penalty that the engine would refuse is refused here', () => {
+    expect(check({ repetition_penalty: 2 }).engineRequest.sampling.repetitionPenalty).toBe(2);
+    expect(refusal(() => check({ repetition_penalty: 5 }))).toContain('over 0 to 2');
+  });
+
+  test('a max_tokens beyond 32 bits is refused by name', () => {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      expect(refusal(() => check({ [name]: Number.MAX_SAFE_INTEGER }))).toContain(`${name}: an integer from 1`);
+    }
+  });
+
+  test('the holes of a list are refused by name', () => {
+    expect(refusal(() => check({ messages: new Array(2) }))).toContain('messages[0]');
+    expect(refusal(() => check({ stop: new Array(2) }))).toContain('stop');
+    expect(refusal(() => check({ stop_token_ids: new Array(2) }))).toContain('stop_token_ids');
+    expect(refusal(() => checkTextRequest({ prompt: new Array(2) }, []))).toContain('prompt');
+  });
+});
+
 describe('a chat request', () => {
   test('gets the defaults that OpenAI documents', () => {
     const { engineRequest, stream, includeUsage } = check({});
