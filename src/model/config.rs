@@ -172,7 +172,11 @@ impl ModelConfig {
         }
         let sizes = [self.num_layers, self.width, self.feed_forward, self.vocab, self.context_length, self.head_dim];
         if sizes.contains(&0) || sizes.iter().any(|&size| size > MAX_SIZE) || self.num_layers > 1024 {
-            return Err(Error::CorruptModel(format!("sizes out of range: {self:?}")));
+            return Err(Error::CorruptModel(format!(
+                "{} layers, width {}, feed-forward width {}, {} tokens of vocabulary, context {}, heads of {}: each has to be \
+                 1 to {MAX_SIZE}, and layers 1 to 1024",
+                self.num_layers, self.width, self.feed_forward, self.vocab, self.context_length, self.head_dim
+            )));
         }
         // On 32-bit targets a product that wraps would pass for the tensors' shapes.
         if self.heads.checked_mul(self.head_dim).is_none_or(|size| size > MAX_SIZE) {
@@ -189,9 +193,11 @@ impl ModelConfig {
                 self.head_dim, self.rope.dim
             ));
         }
-        for (what, size) in
-            [("width", self.width), ("feed-forward width", self.feed_forward), ("heads", self.heads * self.head_dim)]
-        {
+        for (what, size) in [
+            ("width", self.width),
+            ("feed-forward width", self.feed_forward),
+            ("width of all heads", self.heads * self.head_dim),
+        ] {
             if !size.is_multiple_of(32) {
                 return unsupported(format!(
                     "a {what} of {size} is not supported: weight rows are read 32 values at a time"
