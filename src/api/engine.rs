@@ -15,7 +15,7 @@ use crate::Error;
 use crate::compute::Gpu;
 use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate};
 use crate::model::{Forward, GpuModel};
-use crate::text::{ChatTemplate, Tokenizer};
+use crate::text::{ChatTemplate, Tokenizer, Transcripts};
 
 #[wasm_bindgen]
 extern "C" {
@@ -32,8 +32,24 @@ pub struct WasmEngine {
     tokenizer: Rc<Tokenizer>,
     template: Option<ChatTemplate>,
     info: Info,
-    /// The page's ids of the requests that the engine has.
-    ids: BTreeMap<RequestId, u32>,
+    /// Ids of earlier conversations.
+    transcripts: Transcripts,
+    /// The requests that the engine has.
+    answers: BTreeMap<RequestId, Answer>,
+}
+
+/// A prompt, with its text where there is one.
+struct Prompt {
+    text: Option<String>,
+    ids: Vec<u32>,
+}
+
+/// An answer that is being generated.
+struct Answer {
+    /// The page's id of the request.
+    page_id: u32,
+    prompt: Prompt,
+    ids: Vec<u32>,
 }
 
 impl WasmEngine {
@@ -44,21 +60,32 @@ impl WasmEngine {
         template: Option<ChatTemplate>,
         info: Info,
     ) -> Self {
-        Self { engine, gpu, tokenizer, template, info, ids: BTreeMap::new() }
+        let transcripts = Transcripts::new(tokenizer.clone());
+        Self { engine, gpu, tokenizer, template, info, transcripts, answers: BTreeMap::new() }
+    }
+
+    /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn.
+    fn end(&mut self, request: RequestId) -> Option<u32> {
+        let Answer { page_id, prompt, ids } = self.answers.remove(&request)?;
+        if let Some(text) = prompt.text.filter(|_| !ids.is_empty()) {
+            self.transcripts.remember(&text, &prompt.ids, &ids);
+        }
+        Some(page_id)
     }
 
     fn page_event(&mut self, event: Event) -> Option<PageEvent> {
         match event {
-            Event::Text { text, .. } if text.is_empty() => None,
-            Event::Text { request, text, .. } => {
-                self.ids.get(&request).map(|&request| PageEvent::Text { request, text })
+            Event::Text { request, text, ids } => {
+                let answer = self.answers.get_mut(&request)?;
+                answer.ids.extend(ids);
+                (!text.is_empty()).then_some(PageEvent::Text { request: answer.page_id, text })
             }
             Event::Finished { request, reason, usage, timings } => {
-                let request = self.ids.remove(&request)?;
+                let request = self.end(request)?;
                 Some(PageEvent::Finished { request, reason, usage, timings })
             }
             Event::Failed { request, error } => {
-                let request = self.ids.remove(&request)?;
+                let request = self.end(request)?;
                 Some(PageEvent::Failed { request, error: error.into() })
             }
         }
@@ -75,18 +102,19 @@ impl WasmEngine {
     /// Queues a request under the page's id; returns the number of tokens of its prompt.
     pub fn submit(&mut self, id: u32, request: JsValue, arrived_ms: f64) -> Result<u32, JsValue> {
         let request: PageRequest = from_js(request, "request")?;
-        let request = request.into_request(&self.tokenizer, self.template.as_ref())?;
-        let num_prompt = u32::try_from(request.prompt.len()).unwrap_or(u32::MAX);
+        let (request, text) = request.into_request(&mut self.transcripts, self.template.as_ref())?;
+        let prompt = Prompt { text, ids: request.prompt.clone() };
+        let num_prompt = u32::try_from(prompt.ids.len()).unwrap_or(u32::MAX);
         let request = self.engine.submit(request, arrived_ms)?;
-        self.ids.insert(request, id);
+        self.answers.insert(request, Answer { page_id: id, prompt, ids: Vec::new() });
         Ok(num_prompt)
     }
 
     /// Ends a request; no event of it follows. Unknown ids are ignored: the answer may have ended already.
     pub fn cancel(&mut self, id: u32) {
-        let found = self.ids.iter().find(|&(_, &page)| page == id).map(|(&request, _)| request);
+        let found = self.answers.iter().find(|(_, answer)| answer.page_id == id).map(|(&request, _)| request);
         if let Some(request) = found {
-            self.ids.remove(&request);
+            self.end(request);
             self.engine.cancel(request);
         }
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::engine::{Request, SamplingParams};
-use crate::text::{ChatTemplate, RenderOptions, Tokenizer};
+use crate::text::{ChatTemplate, RenderOptions, Transcripts};
 use crate::{Error, Result};
 
 /// `EngineRequest` of `js/src/protocol.ts`.
@@ -40,15 +40,22 @@ struct PageSampling {
 }
 
 impl PageRequest {
-    /// Renders and tokenises.
-    pub(super) fn into_request(self, tokenizer: &Tokenizer, template: Option<&ChatTemplate>) -> Result<Request> {
-        let prompt = match self.input {
-            Input::Messages(messages) => tokenizer.encode_prompt(&render(template, &messages, true)?)?,
-            Input::Text(text) => tokenizer.encode_prompt(&text)?,
-            Input::Ids(ids) => ids,
+    /// Renders and tokenises; returns the prompt's text too, unless it came as ids.
+    pub(super) fn into_request(
+        self,
+        transcripts: &mut Transcripts,
+        template: Option<&ChatTemplate>,
+    ) -> Result<(Request, Option<String>)> {
+        let (prompt, text) = match self.input {
+            Input::Messages(messages) => {
+                let text = render(template, &messages, true)?;
+                (transcripts.encode_prompt(&text)?, Some(text))
+            }
+            Input::Text(text) => (transcripts.encode_prompt(&text)?, Some(text)),
+            Input::Ids(ids) => (ids, None),
         };
         let page = self.sampling;
-        Ok(Request {
+        let request = Request {
             prompt,
             max_tokens: self.max_tokens,
             sampling: SamplingParams {
@@ -65,7 +72,8 @@ impl PageRequest {
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
             ignore_end_of_generation: false,
-        })
+        };
+        Ok((request, text))
     }
 }
 
