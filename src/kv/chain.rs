@@ -52,6 +52,11 @@ impl KvManager {
         self.cache.find(salt, tokens)
     }
 
+    /// The longest part of a hit for which no rows must be copied.
+    pub fn without_tail(&self, hit: Hit) -> Hit {
+        self.cache.without_tail(hit)
+    }
+
     /// Whether a new sequence of `num_tokens` tokens that starts with `hit` finds the other blocks it needs among
     /// those that are free now, with pinned ones or without.
     pub fn admits_hit(&self, hit: &Hit, num_tokens: usize, breaks_pins: bool) -> bool {
@@ -154,9 +159,11 @@ impl KvManager {
     }
 
     /// Ends a sequence whose first `num_computed` tokens are committed: its last, partly filled block enters the cache
-    /// as a tail, of which later sequences copy rows, and everything is let go of.
-    pub fn finish(&mut self, id: TableId, tokens: &[u32], num_computed: usize) {
+    /// as a tail, of which later sequences copy rows, and everything is let go of. Returns the number of tokens that are
+    /// new in the cache.
+    pub fn finish(&mut self, id: TableId, tokens: &[u32], num_computed: usize) -> usize {
         let tables = self.tables.get_mut(&id).expect("the id of a live sequence");
+        let mut num_new = 0;
         if let Some(chain) = &tables.chain {
             let start = chain.num_blocks * BLOCK_SIZE;
             let tail = &tokens[start.min(num_computed)..num_computed];
@@ -169,10 +176,12 @@ impl KvManager {
                 self.cache.retain(last, &chain.retention);
                 self.cache.supersede(last);
                 self.cache.note_stored(start, tail.len());
+                num_new = tail.len();
             }
             self.cache.note_turn(last, tokens.len());
         }
         self.release(id);
+        num_new
     }
 
     /// Ends a sequence that computed wrongly: nothing that it had in the cache stays there, unless others hold it.

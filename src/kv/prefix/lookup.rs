@@ -29,12 +29,6 @@ impl Hit {
     pub fn num_rows(&self) -> usize {
         self.tail.map_or(0, |(_, num_rows)| num_rows)
     }
-
-    /// The hit without the rows to copy.
-    #[must_use]
-    pub fn without_tail(self) -> Self {
-        Self { tail: None, ..self }
-    }
 }
 
 impl PrefixCache {
@@ -58,10 +52,7 @@ impl PrefixCache {
         let tail = self.tail(last, &key(rest));
         let mut hit = Hit { nodes, tail, miss: None };
         if !self.has_windows(&hit) {
-            hit.tail = None;
-            while !self.has_windows(&hit) {
-                hit.nodes.pop();
-            }
+            hit = self.without_tail(hit);
         }
         hit.miss = self.miss(salt, root, last, num_known, &hit, tokens);
         hit
@@ -74,6 +65,15 @@ impl PrefixCache {
             side.take(MAX_NEIGHBOURS).take_while(|(_, len)| *len > 0).find(|(node, _)| is_whole(*node))
         });
         usable.max_by_key(|(_, len)| *len)
+    }
+
+    /// The hit without rows to copy. A window then reaches further back, so it may lose blocks as well.
+    pub(in crate::kv) fn without_tail(&self, mut hit: Hit) -> Hit {
+        hit.tail = None;
+        while !self.has_windows(&hit) {
+            hit.nodes.pop();
+        }
+        hit
     }
 
     /// Whether the rows of a tail after `parent` can be copied from what is there already.
