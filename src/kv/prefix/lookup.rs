@@ -48,11 +48,18 @@ impl PrefixCache {
             last = node;
         }
         let num_known = nodes.len();
-        let rest = &tokens[num_known * BLOCK_SIZE..limit.min((num_known + 1) * BLOCK_SIZE)];
-        let tail = self.tail(last, &key(rest));
-        let mut hit = Hit { nodes, tail, miss: None };
-        if !self.has_windows(&hit) {
-            hit = self.without_tail(hit);
+        let mut hit = Hit { nodes, tail: None, miss: None };
+        loop {
+            let start = hit.nodes.len() * BLOCK_SIZE;
+            let parent = hit.nodes.last().copied().unwrap_or(root);
+            hit.tail = self.tail(parent, &key(&tokens[start..limit.min(start + BLOCK_SIZE)]));
+            if !self.has_windows(&hit) {
+                hit.tail = None;
+            }
+            if self.has_windows(&hit) {
+                break;
+            }
+            hit.nodes.pop();
         }
         hit.miss = self.miss(salt, root, last, num_known, &hit, tokens);
         hit

@@ -94,14 +94,18 @@ impl PrefixCache {
         before - self.num_cached()
     }
 
-    /// Drops a node if nobody holds it or what comes after it.
+    /// Drops those of a node's blocks that nobody holds, if they need not outlast what comes after them; true if nothing
+    /// is left of it.
     fn drop_free(&mut self, id: NodeId, reason: EvictReason) -> bool {
-        let node = self.trie.get(id);
-        let goes = node.num_children == 0 && self.is_free(self.primary, node);
-        if goes {
-            self.evict(self.primary, id, reason);
+        // A block that sees the whole context takes the node with it, so it comes last.
+        let (num_groups, primary) = (self.groups.len(), self.primary);
+        for group in (0..num_groups).filter(|&group| group != primary).chain([primary]) {
+            let Some(node) = self.trie.find(id) else { return true };
+            if self.is_free(group, node) && self.may_go(group, node) {
+                self.evict(group, id, reason);
+            }
         }
-        goes
+        !self.trie.contains(id)
     }
 
     /// Blocks with cached contents, over all groups.

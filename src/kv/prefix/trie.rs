@@ -118,8 +118,13 @@ impl Trie {
         self.nodes[node as usize].as_mut().expect("the id of a live node")
     }
 
+    /// The node, if it still exists.
+    pub(super) fn find(&self, node: NodeId) -> Option<&Node> {
+        self.nodes.get(node as usize)?.as_ref()
+    }
+
     pub(super) fn contains(&self, node: NodeId) -> bool {
-        self.nodes.get(node as usize).is_some_and(Option::is_some)
+        self.find(node).is_some()
     }
 
     /// The root of a salt, if anything is under it.

@@ -1,0 +1,1 @@
+//! One worked example for each rule.
