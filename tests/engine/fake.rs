@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use pagewise::engine::{
-    Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
+    CacheReport, Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
 };
 use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
@@ -235,6 +235,7 @@ pub struct Answer {
     pub ids: Vec<u32>,
     pub text: String,
     pub end: Option<(FinishReason, Usage, Timings)>,
+    pub cache: CacheReport,
     pub error: Option<Error>,
 }
 
@@ -282,7 +283,10 @@ impl Runner {
                 answer.text.push_str(&text);
                 answer.ids.extend(ids);
             }
-            Event::Finished { reason, usage, timings, .. } => answer.end = Some((reason, usage, timings)),
+            Event::Finished { reason, usage, timings, cache, .. } => {
+                answer.end = Some((reason, usage, timings));
+                answer.cache = cache;
+            }
             Event::Failed { error, .. } => answer.error = Some(error),
         }
     }

@@ -171,7 +171,10 @@ impl Run {
         }
         let num_tokens = self.world.kv.longest_sequence().min(64);
         let id = self.world.kv.create();
-        self.world.kv.grow(id, num_tokens).unwrap();
+        for position in 0..num_tokens {
+            self.world.kv.release_unreachable(id, position);
+            self.world.kv.grow(id, position + 1).unwrap();
+        }
         self.world.kv.check().unwrap();
         self.num_hits
     }
