@@ -156,5 +156,5 @@ fn main() {
             println!();
         }
     }
-    assert!(MAX_TOKENS / BLOCK_SIZE <= 1_100, "the smallest cache holds the longest conversation");
+    const { assert!(MAX_TOKENS / BLOCK_SIZE <= 1_100, "the smallest cache holds the longest conversation") };
 }
