@@ -45,6 +45,9 @@ const SHARED_FIELDS = [
 ] as const;
 const CHAT_FIELDS: readonly string[] = ['messages', 'max_completion_tokens', ...SHARED_FIELDS];
 const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
+const MAX_METADATA = 16;
+const MAX_METADATA_KEY = 64;
+const MAX_METADATA_VALUE = 512;
 const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name'];
 
 type Fields = Record<string, unknown>;
@@ -121,6 +124,7 @@ function textOf(content: unknown, where: string): string {
 function checkShared(fields: Fields, models: readonly string[], input: EngineRequest['input']): CheckedRequest {
   checkModel(fields.model, models);
   if ((fields.n ?? 1) !== 1) throw bad(`n: only 1 is supported, ${show(fields.n)} given`);
+  checkLabels(fields);
   const stream = flag(fields, 'stream');
   const engineRequest: EngineRequest = {
     input,
@@ -139,6 +143,24 @@ function checkModel(model: unknown, models: readonly string[]): void {
   if (typeof model !== 'string') throw bad(`model: a string is needed, ${show(model)} given`);
   if (models.includes(model)) return;
   throw bad(`model: ${show(model)} is not loaded; loaded is ${models.map(show).join(' or ')}`);
+}
+
+/** `user` and `metadata` have no effect; they are checked with OpenAI's limits so that a mistake shows here too. */
+function checkLabels({ user, metadata }: Fields): void {
+  if (user !== undefined && user !== null && typeof user !== 'string') {
+    throw bad(`user: a string is needed, ${show(user)} given`);
+  }
+  if (metadata === undefined || metadata === null) return;
+  if (!isPlainObject(metadata)) throw bad(`metadata: a plain object of strings is needed, ${show(metadata)} given`);
+  const entries = Object.entries(metadata);
+  if (entries.length > MAX_METADATA) throw bad(`metadata: ${entries.length} entries given, ${MAX_METADATA} allowed`);
+  for (const [key, value] of entries) {
+    if (key.length > MAX_METADATA_KEY) throw bad(`metadata: names of up to ${MAX_METADATA_KEY} characters are allowed`);
+    if (typeof value !== 'string' || value.length > MAX_METADATA_VALUE) {
+      const needed = `a string of up to ${MAX_METADATA_VALUE} characters is needed`;
+      throw bad(`metadata.${key}: ${needed}, ${show(value)} given`);
+    }
+  }
 }
 
 function checkSampling(fields: Fields): EngineSampling {
@@ -180,7 +202,8 @@ function checkStopTokenIds(value: unknown): number[] {
 
 function checkLogitBias(value: unknown): [number, number][] {
   if (value === undefined || value === null) return [];
-  if (!isObject(value)) throw bad(`logit_bias: an object from token id to number is needed, ${show(value)} given`);
+  if (!isPlainObject(value))
+    throw bad(`logit_bias: a plain object from token id to number is needed, ${show(value)} given`);
   const entries = Object.entries(value);
   if (entries.length > MAX_LOGIT_BIASES) {
     throw bad(`logit_bias: ${entries.length} entries given, ${MAX_LOGIT_BIASES} allowed`);
@@ -193,7 +216,7 @@ function checkLogitBias(value: unknown): [number, number][] {
 
 function checkStreamOptions(value: unknown, stream: boolean): boolean {
   if (value === undefined || value === null) return false;
-  if (!isObject(value)) throw bad(`stream_options: an object is needed, ${show(value)} given`);
+  if (!isPlainObject(value)) throw bad(`stream_options: a plain object is needed, ${show(value)} given`);
   if (!stream) throw bad('stream_options: only with stream: true');
   for (const [key, field] of Object.entries(value)) {
     if (field !== undefined && key !== 'include_usage') {
@@ -248,13 +271,23 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a value's fields are all there is to it: a Map, a Date or Headers has none, and would pass as empty. */
+export function isPlainObject(value: unknown): value is Fields {
+  if (!isObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Objects of other windows have another `Object.prototype`, above which there is nothing either.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** A short form of a value for messages. */
-function show(value: unknown): string {
+export function show(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === 'function') return 'a function';
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
-function bad(message: string): PagewiseError {
+/** A refusal. */
+export function bad(message: string): PagewiseError {
   return new PagewiseError('bad_request', message);
 }
