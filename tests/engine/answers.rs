@@ -26,7 +26,7 @@ fn the_models_own_end_can_be_ignored() {
         request.ignore_end_of_generation = true;
         request.max_tokens = Some(8);
     });
-    assert_eq!((answer.ids.len(), answer.reason()), (5, Some(FinishReason::Length)));
+    assert_eq!((answer.ids.len(), answer.reason()), (8, Some(FinishReason::Length)));
     assert_eq!(answer.ids[5..], [END; 3]);
 }
 
