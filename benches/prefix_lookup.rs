@@ -40,11 +40,16 @@ fn measure(prompts: &[Vec<u32>], rounds: usize, mut work: impl FnMut(&[u32])) ->
 
 fn main() {
     let num_prompts = NUM_BLOCKS / PROMPT_BLOCKS;
-    let mut kv = KvManager::new(vec![GroupConfig { num_blocks: NUM_BLOCKS + num_prompts, window: None }]);
+    let empty = || KvManager::new(vec![GroupConfig { num_blocks: NUM_BLOCKS + num_prompts, window: None }]);
     let prompts: Vec<_> = (0..num_prompts).map(prompt).collect();
     let others: Vec<_> = (num_prompts..2 * num_prompts).map(prompt).collect();
     let retention = Rc::new(Retention::default());
-    let filling = measure(&prompts, 1, |prompt| store(&mut kv, prompt, &retention));
+    let mut kv = empty();
+    let mut filling = f64::INFINITY;
+    for _ in 0..3 {
+        kv = empty();
+        filling = filling.min(measure(&prompts, 1, |prompt| store(&mut kv, prompt, &retention)));
+    }
     assert!(kv.cache_stats().num_blocks >= NUM_BLOCKS - PROMPT_BLOCKS);
     let finding = measure(&prompts, 5, |prompt| {
         let hit = black_box(kv.find("", black_box(prompt)));
@@ -56,16 +61,21 @@ fn main() {
         let table = kv.start("", &hit, prompt.len(), Rc::clone(&retention));
         kv.finish(table, prompt, PROMPT_BLOCKS * BLOCK_SIZE);
     });
-    let evicting = measure(&others, 1, |prompt| store(&mut kv, prompt, &retention));
+    // Each half drives out the other.
+    let evicting = [&others, &prompts, &others]
+        .map(|prompts| measure(prompts, 1, |prompt| store(&mut kv, prompt, &retention)))
+        .into_iter()
+        .fold(f64::INFINITY, f64::min);
     println!("{} cached blocks, prompts of {PROMPT_BLOCKS} blocks; nanoseconds per block", kv.cache_stats().num_blocks);
-    for (what, ns) in [
+    let figures = [
         ("find", finding),
         ("find, cold (of the whole prompt)", missing),
         ("find, hold, use and let go", starting),
         ("store into free blocks", filling),
         ("store, evicting another", evicting),
-    ] {
-        println!("{what:34} {ns:7.1}");
+    ];
+    figures.iter().for_each(|(what, ns)| println!("{what:34} {ns:7.1}"));
+    for (what, ns) in figures {
         assert!(ns <= MAX_NS, "{what}: {ns} ns a block, {MAX_NS} allowed");
     }
 }
