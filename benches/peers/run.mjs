@@ -142,16 +142,20 @@ await main(async () => {
   const prompts = makePrompts(prepared);
   const load = await step('waiting for a quiet machine', waitForQuiet);
   const start = new Date();
+  const commit = capture('git', ['describe', '--always', '--dirty'], { cwd: root }) ?? 'unknown';
   const { version } = await pagewiseNative(prepared);
   const lavapipe = await natively(prepared, prompts);
   const chromium = await inBrowser(prepared, version, prompts);
   const pairs = [chromium, lavapipe];
 
-  const busy = load >= LOAD_LIMIT ? ` (above ${LOAD_LIMIT}: the machine had other work, do not trust this)` : '';
+  const busy =
+    load >= LOAD_LIMIT
+      ? ` (above ${LOAD_LIMIT}: the machine had other work, which slows the engines down unequally: measure again)`
+      : '';
   const facts = [
     ['command', `\`node benches/peers/run.mjs${QUICK ? ' --quick' : ''}\``],
     ['date', `${start.toISOString().slice(0, 16)}Z, ${Math.round((Date.now() - start) / 1000)} s`],
-    ['commit', capture('git', ['describe', '--always', '--dirty'], { cwd: root }) ?? 'unknown'],
+    ['commit', commit],
     ['machine', `${os.cpus()[0].model}, ${os.cpus().length} processors, ${chromium.ours.browser}`],
     ['load average at the start', `${load.toFixed(2)}${busy}`],
     ['model', `${MODEL}; ONNX Runtime Web runs the same weights as int4 (see README.md)`],
