@@ -20,6 +20,8 @@ const MAX_STOPS = 16;
 const MAX_STOP_TOKEN_IDS = 64;
 const MAX_LOGIT_BIASES = 300;
 const MAX_TOKEN_ID = 2 ** 32 - 1;
+/** The engine counts with 32 bits; no context is this long. */
+const MAX_TOKENS = 2 ** 32 - 1;
 
 const SHARED_FIELDS = [
   'model',
@@ -43,6 +45,9 @@ const SHARED_FIELDS = [
 ] as const;
 const CHAT_FIELDS: readonly string[] = ['messages', 'max_completion_tokens', ...SHARED_FIELDS];
 const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
+const MAX_METADATA = 16;
+const MAX_METADATA_KEY = 64;
+const MAX_METADATA_VALUE = 512;
 const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name'];
 
 type Fields = Record<string, unknown>;
@@ -51,7 +56,7 @@ type Fields = Record<string, unknown>;
 export function checkChatRequest(params: unknown, models: readonly string[]): CheckedRequest {
   const fields = fieldsOf(params, CHAT_FIELDS);
   const messages = checkMessages(fields.messages);
-  const newer = integer(fields, 'max_completion_tokens', 1);
+  const newer = integer(fields, 'max_completion_tokens', 1, MAX_TOKENS);
   const checked = checkShared(fields, models, { messages });
   const { engineRequest } = checked;
   if (newer !== undefined) {
@@ -70,7 +75,7 @@ export function checkTextRequest(params: unknown, models: readonly string[]): Ch
   if (typeof prompt === 'string') return checkShared(fields, models, { text: prompt });
   if (!Array.isArray(prompt)) throw bad(`prompt: a string or a list of token ids is needed, ${show(prompt)} given`);
   if (prompt.length === 0) throw bad('prompt: an empty list of token ids');
-  return checkShared(fields, models, { ids: prompt.map((id) => tokenId('prompt', id)) });
+  return checkShared(fields, models, { ids: Array.from(prompt, (id) => tokenId('prompt', id)) });
 }
 
 /** Checks messages and makes each content one text. */
@@ -78,7 +83,8 @@ export function checkMessages(value: unknown): EngineMessage[] {
   if (!Array.isArray(value) || value.length === 0) {
     throw bad(`messages: a list of at least one message is needed, ${show(value)} given`);
   }
-  return value.map((message, index) => checkMessage(message, `messages[${index}]`));
+  // `from` also visits the holes of a list, which `map` skips.
+  return Array.from(value, (message, index) => checkMessage(message, `messages[${index}]`));
 }
 
 function checkMessage(value: unknown, where: string): EngineMessage {
@@ -106,7 +112,7 @@ function textOf(content: unknown, where: string): string {
   if (!Array.isArray(content)) {
     throw bad(`${where}.content: a string or a list of text parts is needed, ${show(content)} given`);
   }
-  const texts = content.map((part: unknown, index) => {
+  const texts = Array.from(content, (part: unknown, index) => {
     const isText = isObject(part) && part.type === 'text' && typeof part.text === 'string';
     if (isText) return part.text as string;
     const kind = isObject(part) ? show(part.type) : show(part);
@@ -118,6 +124,7 @@ function textOf(content: unknown, where: string): string {
 function checkShared(fields: Fields, models: readonly string[], input: EngineRequest['input']): CheckedRequest {
   checkModel(fields.model, models);
   if ((fields.n ?? 1) !== 1) throw bad(`n: only 1 is supported, ${show(fields.n)} given`);
+  checkLabels(fields);
   const stream = flag(fields, 'stream');
   const engineRequest: EngineRequest = {
     input,
@@ -126,7 +133,7 @@ function checkShared(fields: Fields, models: readonly string[], input: EngineReq
     stopTokenIds: checkStopTokenIds(fields.stop_token_ids),
     logitBias: checkLogitBias(fields.logit_bias),
   };
-  const maxTokens = integer(fields, 'max_tokens', 1);
+  const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
   return { engineRequest, stream, includeUsage: checkStreamOptions(fields.stream_options, stream) };
 }
@@ -138,13 +145,31 @@ function checkModel(model: unknown, models: readonly string[]): void {
   throw bad(`model: ${show(model)} is not loaded; loaded is ${models.map(show).join(' or ')}`);
 }
 
+/** `user` and `metadata` have no effect; they are checked with OpenAI's limits so that a mistake shows here too. */
+function checkLabels({ user, metadata }: Fields): void {
+  if (user !== undefined && user !== null && typeof user !== 'string') {
+    throw bad(`user: a string is needed, ${show(user)} given`);
+  }
+  if (metadata === undefined || metadata === null) return;
+  if (!isPlainObject(metadata)) throw bad(`metadata: a plain object of strings is needed, ${show(metadata)} given`);
+  const entries = Object.entries(metadata);
+  if (entries.length > MAX_METADATA) throw bad(`metadata: ${entries.length} entries given, ${MAX_METADATA} allowed`);
+  for (const [key, value] of entries) {
+    if (key.length > MAX_METADATA_KEY) throw bad(`metadata: names of up to ${MAX_METADATA_KEY} characters are allowed`);
+    if (typeof value !== 'string' || value.length > MAX_METADATA_VALUE) {
+      const needed = `a string of up to ${MAX_METADATA_VALUE} characters is needed`;
+      throw bad(`metadata.${key}: ${needed}, ${show(value)} given`);
+    }
+  }
+}
+
 function checkSampling(fields: Fields): EngineSampling {
   return {
     temperature: number(fields, 'temperature', 0, 2) ?? 1,
     topK: integer(fields, 'top_k', 0, MAX_TOKEN_ID) ?? 0,
     topP: number(fields, 'top_p', 0, 1, true) ?? 1,
     minP: number(fields, 'min_p', 0, 1) ?? 0,
-    repetitionPenalty: number(fields, 'repetition_penalty', 0, 10, true) ?? 1,
+    repetitionPenalty: number(fields, 'repetition_penalty', 0, 2, true) ?? 1,
     frequencyPenalty: number(fields, 'frequency_penalty', -2, 2) ?? 0,
     presencePenalty: number(fields, 'presence_penalty', -2, 2) ?? 0,
     seed: integer(fields, 'seed', Number.MIN_SAFE_INTEGER) ?? randomSeed(),
@@ -160,7 +185,7 @@ function checkStop(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   const stops: unknown[] = Array.isArray(value) ? value : [value];
   if (stops.length > MAX_STOPS) throw bad(`stop: ${stops.length} texts given, ${MAX_STOPS} allowed`);
-  return stops.map((stop) => {
+  return Array.from(stops, (stop) => {
     if (typeof stop === 'string' && stop !== '') return stop;
     throw bad(`stop: texts that are not empty are needed, ${show(stop)} given`);
   });
@@ -172,12 +197,13 @@ function checkStopTokenIds(value: unknown): number[] {
   if (value.length > MAX_STOP_TOKEN_IDS) {
     throw bad(`stop_token_ids: ${value.length} ids given, ${MAX_STOP_TOKEN_IDS} allowed`);
   }
-  return value.map((id) => tokenId('stop_token_ids', id));
+  return Array.from(value, (id) => tokenId('stop_token_ids', id));
 }
 
 function checkLogitBias(value: unknown): [number, number][] {
   if (value === undefined || value === null) return [];
-  if (!isObject(value)) throw bad(`logit_bias: an object from token id to number is needed, ${show(value)} given`);
+  if (!isPlainObject(value))
+    throw bad(`logit_bias: a plain object from token id to number is needed, ${show(value)} given`);
   const entries = Object.entries(value);
   if (entries.length > MAX_LOGIT_BIASES) {
     throw bad(`logit_bias: ${entries.length} entries given, ${MAX_LOGIT_BIASES} allowed`);
@@ -190,7 +216,7 @@ function checkLogitBias(value: unknown): [number, number][] {
 
 function checkStreamOptions(value: unknown, stream: boolean): boolean {
   if (value === undefined || value === null) return false;
-  if (!isObject(value)) throw bad(`stream_options: an object is needed, ${show(value)} given`);
+  if (!isPlainObject(value)) throw bad(`stream_options: a plain object is needed, ${show(value)} given`);
   if (!stream) throw bad('stream_options: only with stream: true');
   for (const [key, field] of Object.entries(value)) {
     if (field !== undefined && key !== 'include_usage') {
@@ -245,13 +271,23 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a value's fields are all there is to it: a Map, a Date or Headers has none, and would pass as empty. */
+export function isPlainObject(value: unknown): value is Fields {
+  if (!isObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Objects of other windows have another `Object.prototype`, above which there is nothing either.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** A short form of a value for messages. */
-function show(value: unknown): string {
+export function show(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === 'function') return 'a function';
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
-function bad(message: string): PagewiseError {
+/** A refusal. */
+export function bad(message: string): PagewiseError {
   return new PagewiseError('bad_request', message);
 }

@@ -80,7 +80,7 @@ impl WasmEngine {
                 answer.ids.extend(ids);
                 (!text.is_empty()).then_some(PageEvent::Text { request: answer.page_id, text })
             }
-            Event::Finished { request, reason, usage, timings } => {
+            Event::Finished { request, reason, usage, timings, .. } => {
                 let request = self.end(request)?;
                 Some(PageEvent::Finished { request, reason, usage, timings })
             }

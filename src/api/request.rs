@@ -71,7 +71,7 @@ impl PageRequest {
             logit_bias: self.logit_bias,
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
-            ignore_end_of_generation: false,
+            ..Request::default()
         };
         Ok((request, text))
     }

@@ -2,7 +2,7 @@
 
 use super::scheduler::{Part, Running};
 use crate::kv::KvManager;
-use crate::model::{Batch, MAX_GROUPS, TokenRow};
+use crate::model::{Batch, MAX_GROUPS, RowCopy, TokenRow};
 
 /// Builds the arrays of a step.
 ///
@@ -14,6 +14,10 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
     let mut batch = Batch { tables: vec![Vec::with_capacity(plan.len()); num_groups], ..Batch::default() };
     for (sequence_index, part) in plan.iter().enumerate() {
         let Running { sequence, table, .. } = &running[part.index];
+        for copy in kv.copies(*table) {
+            let row = |row| RowCopy { group: narrow(copy.group), from: copy.from + row, to: copy.to + row };
+            batch.copies.extend((0..copy.num_rows).map(row));
+        }
         for position in part.start..part.end {
             let mut slots = [0; MAX_GROUPS];
             for (group, slot) in slots.iter_mut().enumerate().take(num_groups) {

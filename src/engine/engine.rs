@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use super::batch::assemble;
+use super::caching::CacheReport;
 use super::metrics::{EngineMetrics, Timings, Usage};
 use super::output::{FinishReason, Output};
 use super::sampling::{LogitEdits, bad_value, derived_seed};
-use super::scheduler::{Part, Scheduler};
+use super::scheduler::{Leaving, Part, Scheduler};
 use super::sequence::Sequence;
 use super::{Request, RequestId};
-use crate::kv::{BLOCK_SIZE, GroupConfig, KvManager};
+use crate::kv::{BLOCK_SIZE, GroupConfig, KvManager, Policy};
 use crate::model::{BatchLimits, Forward};
 use crate::text::Tokenizer;
 use crate::{Error, Result};
@@ -25,11 +26,19 @@ pub struct EngineOptions {
     pub budget_tokens: usize,
     /// Requests without a seed get one derived from this.
     pub seed: u64,
+    /// How the prefix cache chooses what to give up.
+    pub cache_policy: Policy,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { max_running: usize::MAX, max_waiting: 256, budget_tokens: usize::MAX, seed: 0 }
+        Self {
+            max_running: usize::MAX,
+            max_waiting: 256,
+            budget_tokens: usize::MAX,
+            seed: 0,
+            cache_policy: Policy::Lru,
+        }
     }
 }
 
@@ -55,6 +64,8 @@ pub enum Event {
         usage: Usage,
         /// Its times.
         timings: Timings,
+        /// What the prefix cache did for it.
+        cache: CacheReport,
     },
     /// A request failed; nothing follows.
     Failed {
@@ -69,7 +80,7 @@ pub enum Event {
 pub struct Engine<F: Forward> {
     forward: F,
     tokenizer: Rc<Tokenizer>,
-    kv: KvManager,
+    pub(super) kv: KvManager,
     scheduler: Scheduler,
     /// Of a step: the model's, narrowed by the options.
     limits: BatchLimits,
@@ -85,10 +96,12 @@ impl<F: Forward> Engine<F> {
         let mut limits = forward.limits();
         limits.max_tokens = limits.max_tokens.min(options.budget_tokens).max(1);
         let max_running = options.max_running.min(limits.max_sequences).max(1);
+        let mut kv = KvManager::new(groups);
+        kv.set_policy(options.cache_policy);
         Self {
             forward,
             tokenizer,
-            kv: KvManager::new(groups),
+            kv,
             scheduler: Scheduler::new(max_running),
             limits,
             options,
@@ -107,8 +120,10 @@ impl<F: Forward> Engine<F> {
         &self.forward
     }
 
-    /// The model, for [`super::evaluate`]: only while there is no work, because that writes the cache.
+    /// The model, for [`super::evaluate`]: only while there is no work, because that writes the blocks. The prefix cache
+    /// is empty afterwards.
     pub fn forward_mut(&mut self) -> &mut F {
+        self.kv.clear();
         &mut self.forward
     }
 
@@ -161,7 +176,7 @@ impl<F: Forward> Engine<F> {
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        self.scheduler.remove(id, &mut self.kv).is_some()
+        self.scheduler.remove(id, &mut self.kv, Leaving::Finished).is_some()
     }
 
     /// Whether a step would do anything.
@@ -173,13 +188,14 @@ impl<F: Forward> Engine<F> {
     ///
     /// A failed step fails its requests, and no token of it is used; a lost device fails all requests.
     pub async fn step(&mut self, now: impl Fn() -> f64) -> Vec<Event> {
+        let start_ms = now();
+        self.kv.set_now(whole_ms(start_ms));
         let plan = self.scheduler.schedule(&mut self.kv, &self.limits);
         debug_assert_eq!(self.kv.check(), Ok(()));
         if plan.is_empty() {
             assert!(!self.has_work(), "the oldest sequence always fits");
             return Vec::new();
         }
-        let start_ms = now();
         for part in &plan {
             self.scheduler.running_mut()[part.index].sequence.clock.start(start_ms);
         }
@@ -210,38 +226,51 @@ impl<F: Forward> Engine<F> {
         let mut ids = ids.iter();
         for part in plan {
             let running = &mut self.scheduler.running_mut()[part.index];
-            running.num_computed = part.end;
-            self.kv.release_unreachable(running.table, part.end);
-            let Some(&id) = part.samples.then(|| ids.next()).flatten() else { continue };
             let request = running.sequence.id;
-            if id as usize >= self.tokenizer.vocab_size() {
+            let id = part.samples.then(|| ids.next().copied()).flatten();
+            if let Some(id) = id.filter(|&id| id as usize >= self.tokenizer.vocab_size()) {
                 let error = format!("token id {id} sampled, below {} allowed", self.tokenizer.vocab_size());
-                finished.push(request);
-                events.push(Event::Failed { request, error: Error::WrongResult(error) });
+                finished.push((request, Err(Error::WrongResult(error))));
                 continue;
             }
-            self.metrics.generated_tokens += 1;
-            let (text, reason) = running.sequence.push(id, now_ms);
-            events.push(Event::Text { request, text, ids: vec![id] });
-            if let Some(reason) = reason {
-                let usage = running.sequence.usage();
-                let timings = running.sequence.clock.timings(usage.prompt_tokens);
-                finished.push(request);
-                events.push(Event::Finished { request, reason, usage, timings });
+            running.num_computed = part.end;
+            running.sequence.written_tokens += self.kv.commit(running.table, running.sequence.tokens(), part.end);
+            self.kv.release_unreachable(running.table, part.end);
+            if let Some(id) = id {
+                self.metrics.generated_tokens += 1;
+                let (text, reason) = running.sequence.push(id, now_ms);
+                events.push(Event::Text { request, text, ids: vec![id] });
+                finished.extend(reason.map(|reason| (request, Ok(reason))));
+            } else if running.sequence.is_prefill_only && part.end == running.sequence.tokens().len() {
+                finished.push((request, Ok(FinishReason::Length)));
             }
         }
-        for id in finished {
-            self.cancel(id);
-        }
+        events.extend(finished.into_iter().filter_map(|(request, end)| self.end(request, end)));
         events
+    }
+
+    /// Takes a sequence out; returns its last event.
+    fn end(&mut self, request: RequestId, end: Result<FinishReason>) -> Option<Event> {
+        let leaving = if end.is_ok() { Leaving::Finished } else { Leaving::Failed };
+        let sequence = self.scheduler.remove(request, &mut self.kv, leaving)?;
+        Some(match end {
+            Ok(reason) => {
+                let usage = sequence.usage();
+                let timings = sequence.clock.timings(usage.prompt_tokens - usage.cached_tokens);
+                Event::Finished { request, reason, usage, timings, cache: sequence.report() }
+            }
+            Err(error) => Event::Failed { request, error },
+        })
     }
 
     /// Ends requests with an error.
     fn fail(&mut self, requests: Vec<RequestId>, error: &Error) -> Vec<Event> {
-        let fail = |request| {
-            self.cancel(request);
-            Event::Failed { request, error: error.clone() }
-        };
-        requests.into_iter().map(fail).collect()
+        requests.into_iter().filter_map(|request| self.end(request, Err(error.clone()))).collect()
     }
+}
+
+/// A time as the cache counts: whole milliseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
+fn whole_ms(ms: f64) -> u64 {
+    ms as u64
 }

@@ -7,6 +7,8 @@ use crate::kv::GroupStats;
 pub struct Usage {
     /// The whole prompt.
     pub prompt_tokens: usize,
+    /// Tokens of the prompt that the prefix cache had.
+    pub cached_tokens: usize,
     /// Every sampled token, the one that ended the answer included.
     pub completion_tokens: usize,
     /// The sum of both.

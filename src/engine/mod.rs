@@ -6,6 +6,7 @@
 //! sources. Time is a number that the caller passes in, randomness a seed, and nothing happens between steps.
 
 mod batch;
+mod caching;
 #[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
 mod engine;
 mod evaluate;
@@ -16,6 +17,7 @@ mod sampling;
 mod scheduler;
 mod sequence;
 
+pub use caching::{Breakpoint, CacheOptions, CacheReport, MAX_BREAKPOINTS, MAX_CACHE_NAME_BYTES};
 pub use engine::{Engine, EngineOptions, Event};
 pub use evaluate::{Evaluation, evaluate};
 pub use metrics::{EngineMetrics, Timings, Usage};

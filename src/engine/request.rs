@@ -1,5 +1,6 @@
 //! What a caller asks for.
 
+use super::caching::CacheOptions;
 use super::sampling::{SamplingParams, bad_value};
 use crate::Result;
 
@@ -30,6 +31,10 @@ pub struct Request {
     pub stop_token_ids: Vec<u32>,
     /// Go on after the model's own end-of-generation tokens (benchmarks, comparisons).
     pub ignore_end_of_generation: bool,
+    /// Compute the prompt and answer nothing: it ends with `length` and no token. A later request starts warm.
+    pub prefill_only: bool,
+    /// How the prefix cache is to be used.
+    pub cache: CacheOptions,
 }
 
 impl Request {
@@ -39,6 +44,7 @@ impl Request {
     /// `bad_request` naming the field, what was asked and what is allowed.
     pub(super) fn validate(&self, vocab_size: usize) -> Result<()> {
         self.sampling.validate()?;
+        self.cache.validate()?;
         if self.prompt.is_empty() {
             return Err(bad_value("prompt", "0 tokens", "at least 1"));
         }

@@ -1,15 +1,18 @@
 //! Who computes how many tokens in the next step.
 //!
 //! The rules, complete: (1) running sequences first, in order of arrival, each up to what is left of the step's
-//! budget; (2) if one cannot grow, the last of the running ones is preempted: it lets go of its blocks and is
-//! computed again later; (3) then waiting ones are admitted, in order of arrival; (4) none in a step that preempted.
-//! The oldest sequence therefore always moves on, and what fits alone is always finished.
+//! budget; (2) if one cannot grow, the last of the running ones is preempted: it lets go of its blocks and later
+//! computes those again that the prefix cache has not kept; (3) then waiting ones are admitted, in order of arrival,
+//! each starting behind what the cache has of it; (4) none in a step that preempted; (5) none while a running one is
+//! computing its next block; (6) pinned blocks are given up only for a sequence that runs alone. The oldest sequence
+//! therefore always moves on, and what fits alone is always finished.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::RequestId;
 use super::sequence::Sequence;
-use crate::kv::{KvManager, TableId};
+use crate::kv::{BLOCK_SIZE, Hit, KvManager, TableId};
 use crate::model::BatchLimits;
 
 /// A sequence that has block tables.
@@ -39,6 +42,16 @@ struct Room {
     sequences: usize,
     rows: usize,
     edits: usize,
+    copies: usize,
+}
+
+/// How a sequence leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// What it computed stays in the cache.
+    Finished,
+    /// What it computed cannot be trusted.
+    Failed,
 }
 
 /// The queues.
@@ -81,6 +94,7 @@ impl Scheduler {
             sequences: limits.max_sequences,
             rows: limits.max_rows,
             edits: limits.max_edits,
+            copies: limits.max_copies,
         };
         let mut plan = Vec::new();
         let num_preemptions = self.num_preemptions;
@@ -92,7 +106,7 @@ impl Scheduler {
             }
             index += 1;
         }
-        while self.num_preemptions == num_preemptions && self.admit(kv, &room) {
+        while self.num_preemptions == num_preemptions && self.admit(kv, &room, limits) {
             plan.extend(self.place(self.running.len() - 1, kv, &mut room));
         }
         plan
@@ -101,10 +115,10 @@ impl Scheduler {
     /// Preempts from the end until the sequence at `index` can grow by a token, or is preempted itself.
     fn make_reach(&mut self, index: usize, kv: &mut KvManager) {
         while let Some(running) = self.running.get(index)
-            && kv.reach(running.table) <= running.num_computed
+            && kv.reach_with(running.table, self.running.len() == 1) <= running.num_computed
             && let Some(last) = self.running.pop()
         {
-            kv.release(last.table);
+            kv.finish(last.table, last.sequence.tokens(), last.num_computed);
             self.waiting.push_front(last.sequence);
             self.num_preemptions += 1;
         }
@@ -114,10 +128,12 @@ impl Scheduler {
     fn place(&mut self, index: usize, kv: &mut KvManager, room: &mut Room) -> Option<Part> {
         let Running { sequence, table, num_computed: start } = &self.running[index];
         let (len, start) = (sequence.tokens().len(), *start);
-        let end = len.min(start + room.tokens).min(kv.reach(*table));
-        let samples = end == len;
+        let end = len.min(start + room.tokens).min(kv.reach_with(*table, self.running.len() == 1));
+        let samples = end == len && !sequence.is_prefill_only;
+        let num_copies = kv.num_copies(*table);
         let num_edits = if samples { sequence.edits.len() } else { 0 };
-        if end <= start || room.sequences == 0 || room.rows < usize::from(samples) || room.edits < num_edits {
+        let has_rows = room.rows >= usize::from(samples) && room.edits >= num_edits && room.copies >= num_copies;
+        if end <= start || room.sequences == 0 || !has_rows {
             return None;
         }
         kv.grow(*table, end)?;
@@ -125,27 +141,69 @@ impl Scheduler {
         room.sequences -= 1;
         room.rows -= usize::from(samples);
         room.edits -= num_edits;
+        room.copies -= num_copies;
         Some(Part { index, start, end, samples })
     }
 
     /// Moves the first waiting sequence to the running ones if the step and the pools have room for it.
-    fn admit(&mut self, kv: &mut KvManager, room: &Room) -> bool {
+    fn admit(&mut self, kv: &mut KvManager, room: &Room, limits: &BatchLimits) -> bool {
         let has_room = room.tokens > 0 && room.sequences > 0 && self.running.len() < self.max_running;
-        // All of its blocks, not only those of its first part: or it would soon be preempted again.
-        let fits = |sequence: &mut Sequence| has_room && kv.admits(sequence.tokens().len());
-        let Some(sequence) = self.waiting.pop_front_if(fits) else {
+        let Some(sequence) = self.waiting.front().filter(|_| has_room) else {
             return false;
         };
-        self.running.push(Running { sequence, table: kv.create(), num_computed: 0 });
+        let hit = sequence.caching.as_ref().map(|(salt, _)| kv.find(salt, sequence.tokens()));
+        if hit.as_ref().is_some_and(|hit| self.is_being_computed(sequence, hit)) {
+            return false;
+        }
+        let Some(hit) = self.fit(sequence, hit.unwrap_or_default(), kv, limits) else {
+            return false;
+        };
+        let Some(mut sequence) = self.waiting.pop_front() else {
+            return false;
+        };
+        let table = match &sequence.caching {
+            Some((salt, retention)) => kv.start(salt, &hit, sequence.tokens().len(), Rc::clone(retention)),
+            None => kv.create(),
+        };
+        sequence.note_hit(sequence.caching.is_some().then_some(&hit));
+        self.running.push(Running { sequence, table, num_computed: hit.num_tokens() });
         true
     }
 
-    /// Takes a sequence out, wherever it is, and frees its blocks.
-    pub(super) fn remove(&mut self, id: RequestId, kv: &mut KvManager) -> Option<Sequence> {
+    /// The hit if the sequence fits with it: with all of its blocks, not only those of its first part, or it would soon
+    /// be preempted again. Rows are only copied if there is room for their source as well.
+    fn fit(&self, sequence: &Sequence, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
+        let fits = |hit: &Hit| kv.admits_hit(hit, sequence.tokens().len(), self.running.is_empty());
+        if hit.num_rows() * kv.num_groups() <= limits.max_copies && fits(&hit) {
+            return Some(hit);
+        }
+        Some(kv.without_tail(hit)).filter(fits)
+    }
+
+    /// Whether a running sequence will soon have the block that would make the hit longer.
+    fn is_being_computed(&self, sequence: &Sequence, hit: &Hit) -> bool {
+        let end = (hit.num_tokens() / BLOCK_SIZE + 1) * BLOCK_SIZE;
+        let salt = |sequence: &Sequence| sequence.caching.as_ref().map(|(salt, _)| salt.clone());
+        let Some(wanted) = sequence.tokens().get(..end).filter(|_| end < sequence.tokens().len()) else {
+            return false;
+        };
+        let computes = |running: &Running| {
+            running.num_computed < end
+                && running.sequence.tokens().get(..end) == Some(wanted)
+                && salt(&running.sequence) == salt(sequence)
+        };
+        self.running.iter().any(computes)
+    }
+
+    /// Takes a sequence out, wherever it is, and lets go of its blocks.
+    pub(super) fn remove(&mut self, id: RequestId, kv: &mut KvManager, leaving: Leaving) -> Option<Sequence> {
         if let Some(index) = self.running.iter().position(|running| running.sequence.id == id) {
-            let running = self.running.remove(index);
-            kv.release(running.table);
-            return Some(running.sequence);
+            let Running { mut sequence, table, num_computed } = self.running.remove(index);
+            match leaving {
+                Leaving::Finished => sequence.written_tokens += kv.finish(table, sequence.tokens(), num_computed),
+                Leaving::Failed => kv.discard(table),
+            }
+            return Some(sequence);
         }
         let index = self.waiting.iter().position(|sequence| sequence.id == id)?;
         self.waiting.remove(index)

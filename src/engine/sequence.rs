@@ -1,10 +1,14 @@
 //! One request on its way.
 
+use std::rc::Rc;
+
 use super::batch::narrow;
+use super::caching::CacheReport;
 use super::metrics::{Clock, Usage};
 use super::output::{FinishReason, Output};
 use super::sampling::LogitEdits;
 use super::{Request, RequestId};
+use crate::kv::{Hit, Miss, MissReason, Retention};
 use crate::model::RowSampling;
 
 /// A prompt, what was generated after it, and all that is needed to go on. Where its keys and values are is the
@@ -18,6 +22,14 @@ pub(super) struct Sequence {
     pub(super) edits: LogitEdits,
     output: Output,
     pub(super) clock: Clock,
+    /// Whether the prompt is computed and nothing drawn.
+    pub(super) is_prefill_only: bool,
+    /// The salt to be cached under and for how long, if at all.
+    pub(super) caching: Option<(String, Rc<Retention>)>,
+    /// `None` until it was looked for in the cache.
+    report: Option<CacheReport>,
+    /// Tokens that it brought into the cache.
+    pub(super) written_tokens: usize,
 }
 
 impl Sequence {
@@ -33,6 +45,13 @@ impl Sequence {
         Self {
             id,
             num_prompt: request.prompt.len(),
+            is_prefill_only: request.prefill_only,
+            caching: request.cache.enabled.then(|| {
+                let retention = request.cache.retention(request.prompt.len());
+                (request.cache.salt, retention)
+            }),
+            report: None,
+            written_tokens: 0,
             sampling: request.sampling.row(request.sampling.seed.unwrap_or(seed)),
             edits,
             output,
@@ -59,8 +78,25 @@ impl Sequence {
         self.output.push(token)
     }
 
+    /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.
+    pub(super) fn note_hit(&mut self, hit: Option<&Hit>) {
+        let disabled =
+            Miss { position: 0, reason: MissReason::Disabled, expected: None, found: self.tokens.first().copied() };
+        self.report.get_or_insert_with(|| CacheReport {
+            read_tokens: hit.map_or(0, Hit::num_tokens),
+            written_tokens: 0,
+            miss: hit.map_or(Some(disabled), |hit| hit.miss),
+        });
+    }
+
+    /// What the cache did for it.
+    pub(super) fn report(&self) -> CacheReport {
+        CacheReport { written_tokens: self.written_tokens, ..self.report.unwrap_or_default() }
+    }
+
     pub(super) fn usage(&self) -> Usage {
         Usage {
+            cached_tokens: self.report.map_or(0, |report| report.read_tokens),
             prompt_tokens: self.num_prompt,
             completion_tokens: self.tokens.len() - self.num_prompt,
             total_tokens: self.tokens.len(),

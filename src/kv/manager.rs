@@ -2,68 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use super::{BLOCK_SIZE, BlockPool, BlockTable, blocks_for};
-
-/// Size of one layer group's pool, and what its layers see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GroupConfig {
-    /// Blocks in the pool.
-    pub num_blocks: usize,
-    /// Positions that a query sees, its own included; `None` means all before it.
-    pub window: Option<usize>,
-}
-
-impl GroupConfig {
-    /// Blocks that a lone sequence of `num_tokens` tokens needs at the least: all, or those its window can touch.
-    fn least_blocks(&self, num_tokens: usize) -> usize {
-        let all = blocks_for(num_tokens);
-        self.window.map_or(all, |window| all.min((window - 1).div_ceil(BLOCK_SIZE) + 1))
-    }
-
-    /// Blocks at the start of a table that no query from `position` on can reach.
-    fn num_unreachable(&self, position: usize) -> usize {
-        self.window.map_or(0, |window| (position + 1).saturating_sub(window) / BLOCK_SIZE)
-    }
-}
-
-/// How full one layer group's pool is, in blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct GroupStats {
-    /// Blocks in the pool.
-    pub num_blocks: usize,
-    /// Held by some sequence.
-    pub used: usize,
-    /// Not held.
-    pub free: usize,
-    /// The most that were ever held at once.
-    pub peak: usize,
-}
+use super::chain::Chain;
+use super::prefix::PrefixCache;
+use super::{BLOCK_SIZE, BlockTable, GroupConfig, GroupStats};
 
 /// Names the tables of one sequence; never used again after [`KvManager::release`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(u64);
 
-#[derive(Debug)]
-struct Group {
-    config: GroupConfig,
-    pool: BlockPool,
-}
-
 /// The tables of one sequence.
 #[derive(Debug)]
-struct Tables {
+pub(super) struct Tables {
     /// One per layer group.
-    groups: Vec<BlockTable>,
+    pub(super) groups: Vec<BlockTable>,
     /// Positions `0..num_tokens` have a slot (or had one, before a sliding window). Only later positions will be
     /// written through [`KvManager::grow`], so a block that ends here may be shared.
-    num_tokens: usize,
+    pub(super) num_tokens: usize,
+    /// Its place in the prefix cache, if it uses it.
+    pub(super) chain: Option<Chain>,
 }
 
-/// Owns the pools and every sequence's tables.
+/// Owns the pools, what their blocks hold, and every sequence's tables.
 #[derive(Debug)]
 pub struct KvManager {
-    groups: Vec<Group>,
-    tables: BTreeMap<TableId, Tables>,
+    pub(super) cache: PrefixCache,
+    pub(super) tables: BTreeMap<TableId, Tables>,
     next_id: u64,
 }
 
@@ -71,37 +34,36 @@ impl KvManager {
     /// Empty tables over free pools, one per layer group.
     ///
     /// # Panics
-    /// If there is no group, or a window of 0.
+    /// If there is no group or more than two, or a window of 0.
     pub fn new(groups: Vec<GroupConfig>) -> Self {
         assert!(!groups.is_empty(), "a model has at least one layer group");
         assert!(groups.iter().all(|group| group.window != Some(0)), "a window holds at least the query itself");
-        let groups =
-            groups.into_iter().map(|config| Group { config, pool: BlockPool::new(config.num_blocks) }).collect();
-        Self { groups, tables: BTreeMap::new(), next_id: 0 }
+        Self { cache: PrefixCache::new(groups), tables: BTreeMap::new(), next_id: 0 }
     }
 
     /// Layer groups.
     pub fn num_groups(&self) -> usize {
-        self.groups.len()
+        self.cache.groups.len()
     }
 
     /// Tokens of the longest sequence that fits when nothing else is held.
     pub fn longest_sequence(&self) -> usize {
-        let longest = |group: &Group| {
-            let all = group.config.num_blocks;
-            if group.config.least_blocks(usize::MAX) <= all { usize::MAX } else { all * BLOCK_SIZE }
+        let longest = |config: GroupConfig| {
+            let all = config.num_blocks;
+            if config.least_blocks(usize::MAX) <= all { usize::MAX } else { all * BLOCK_SIZE }
         };
-        self.groups.iter().map(longest).min().unwrap_or(0)
+        self.cache.groups.iter().map(|group| longest(group.config)).min().unwrap_or(0)
     }
 
     /// Whether a new sequence of `num_tokens` tokens finds all blocks it needs among those that are free now.
     pub fn admits(&self, num_tokens: usize) -> bool {
-        self.groups.iter().all(|group| group.config.least_blocks(num_tokens) <= group.pool.num_free())
+        (0..self.num_groups())
+            .all(|group| self.cache.groups[group].config.least_blocks(num_tokens) <= self.cache.num_free(group, true))
     }
 
-    /// Empty tables for a new sequence.
+    /// Empty tables for a new sequence that does not use the prefix cache.
     pub fn create(&mut self) -> TableId {
-        self.insert(vec![BlockTable::default(); self.num_groups()], 0)
+        self.insert(Tables { groups: vec![BlockTable::default(); self.num_groups()], num_tokens: 0, chain: None })
     }
 
     /// Tables for a new sequence that starts with the same `num_blocks` full blocks as `source`; both hold them.
@@ -112,26 +74,34 @@ impl KvManager {
         if num_tokens > source.num_tokens {
             return None;
         }
-        let prefix =
-            |(group, table): (&Group, &BlockTable)| table.prefix(num_blocks, group.config.num_unreachable(num_tokens));
-        let prefixes = self.groups.iter().zip(&source.groups).map(prefix).collect::<Option<Vec<_>>>()?;
-        for (group, table) in self.groups.iter_mut().zip(&prefixes) {
-            table.held().iter().for_each(|&block| group.pool.hold(block));
+        let mut groups = Vec::new();
+        for (group, table) in self.cache.groups.iter().zip(&source.groups) {
+            groups.push(table.prefix(num_blocks, group.config.num_unreachable(num_tokens))?);
         }
-        Some(self.insert(prefixes, num_tokens))
+        for (group, table) in groups.iter().enumerate() {
+            table.held().iter().for_each(|&block| self.cache.hold(group, block));
+        }
+        Some(self.insert(Tables { groups, num_tokens, chain: None }))
     }
 
-    fn insert(&mut self, groups: Vec<BlockTable>, num_tokens: usize) -> TableId {
+    pub(super) fn insert(&mut self, tables: Tables) -> TableId {
         let id = TableId(self.next_id);
         self.next_id += 1;
-        self.tables.insert(id, Tables { groups, num_tokens });
+        self.tables.insert(id, tables);
         id
     }
 
-    /// Tokens that the sequence can reach with the blocks that are free now.
+    /// Tokens that the sequence can reach with the blocks that are free now, pinned ones included.
     pub fn reach(&self, id: TableId) -> usize {
-        let reach = |(group, table): (&Group, &BlockTable)| (table.blocks().len() + group.pool.num_free()) * BLOCK_SIZE;
-        self.groups.iter().zip(&self.tables[&id].groups).map(reach).min().unwrap_or(0)
+        self.reach_with(id, true)
+    }
+
+    /// Tokens that the sequence can reach with the blocks that are free now, with pinned ones or without.
+    pub fn reach_with(&self, id: TableId, breaks_pins: bool) -> usize {
+        let reach = |(group, table): (usize, &BlockTable)| {
+            (table.blocks().len() + self.cache.num_free(group, breaks_pins)) * BLOCK_SIZE
+        };
+        self.tables[&id].groups.iter().enumerate().map(reach).min().unwrap_or(0)
     }
 
     /// Gives positions up to `num_tokens` a slot in every group; `None`, with nothing changed, when blocks are
@@ -141,9 +111,9 @@ impl KvManager {
             return None;
         }
         let tables = self.tables.get_mut(&id).expect("the id of a live sequence");
-        for (group, table) in self.groups.iter_mut().zip(&mut tables.groups) {
+        for (group, table) in tables.groups.iter_mut().enumerate() {
             for _ in 0..table.missing(num_tokens) {
-                table.push(group.pool.take().expect("reach() counted the free blocks"));
+                table.push(self.cache.take(group).expect("reach() counted the free blocks"));
             }
         }
         tables.num_tokens = tables.num_tokens.max(num_tokens);
@@ -154,17 +124,20 @@ impl KvManager {
     /// still to be computed.
     pub fn release_unreachable(&mut self, id: TableId, position: usize) {
         let tables = self.tables.get_mut(&id).expect("the id of a live sequence");
-        for (group, table) in self.groups.iter_mut().zip(&mut tables.groups) {
-            let pool = &mut group.pool;
-            table.let_go(group.config.num_unreachable(position)).iter().for_each(|&block| pool.release(block));
+        for (group, table) in tables.groups.iter_mut().enumerate() {
+            let end = self.cache.groups[group].config.num_unreachable(position);
+            table.let_go(end).iter().for_each(|&block| self.cache.release(group, block));
         }
     }
 
-    /// Lets go of all blocks of a sequence, from the tail on, and forgets it.
+    /// Lets go of all blocks of a sequence, from the tail on, and forgets it. What is in the prefix cache stays there.
     pub fn release(&mut self, id: TableId) {
         let tables = self.tables.remove(&id).expect("the id of a live sequence");
-        for (group, table) in self.groups.iter_mut().zip(&tables.groups) {
-            table.held().iter().rev().for_each(|&block| group.pool.release(block));
+        for (group, table) in tables.groups.iter().enumerate() {
+            table.held().iter().rev().for_each(|&block| self.cache.release(group, block));
+        }
+        if let Some(chain) = tables.chain {
+            self.leave(chain);
         }
     }
 
@@ -180,44 +153,14 @@ impl KvManager {
 
     /// How full each pool is.
     pub fn stats(&self) -> Vec<GroupStats> {
-        let stats = |Group { pool, .. }: &Group| GroupStats {
-            num_blocks: pool.num_blocks(),
-            used: pool.num_used(),
-            free: pool.num_free(),
-            peak: pool.peak_used(),
+        let stats = |group: &super::prefix::Group| GroupStats {
+            num_blocks: group.pool.num_blocks(),
+            used: group.pool.num_used(),
+            free: group.pool.num_free(),
+            empty: group.pool.num_empty(),
+            pinned: group.num_pinned_free(),
+            peak: group.pool.peak_used(),
         };
-        self.groups.iter().map(stats).collect()
-    }
-
-    /// Verifies what must always hold: K1 (reference counts), K2 (a block that will be written is held once) and
-    /// the part of K8 that a state can show (a table has exactly the blocks that its tokens need).
-    ///
-    /// # Errors
-    /// The first invariant that is broken, in words.
-    pub fn check(&self) -> Result<(), String> {
-        for (index, group) in self.groups.iter().enumerate() {
-            let mut holders = vec![0; group.pool.num_blocks()];
-            for (id, tables) in &self.tables {
-                let table = &tables.groups[index];
-                table.held().iter().for_each(|&block| holders[block as usize] += 1);
-                if table.blocks().len() != blocks_for(tables.num_tokens) {
-                    let len = table.blocks().len();
-                    return Err(format!("K8: {id:?} has {len} blocks for {} tokens", tables.num_tokens));
-                }
-                if group.config.window.is_none() && table.num_released() > 0 {
-                    return Err(format!("K8: {id:?} has let go of blocks that see the whole context"));
-                }
-            }
-            group.pool.check(&holders).map_err(|problem| format!("group {index}: {problem}"))?;
-            for (id, tables) in &self.tables {
-                let is_partial = !tables.num_tokens.is_multiple_of(BLOCK_SIZE);
-                if let (true, Some(&block)) = (is_partial, tables.groups[index].held().last())
-                    && group.pool.ref_count(block) != 1
-                {
-                    return Err(format!("K2: block {block} is still written by {id:?} and shared"));
-                }
-            }
-        }
-        Ok(())
+        self.cache.groups.iter().map(stats).collect()
     }
 }

@@ -6,15 +6,25 @@
 //! sliding-window layers another, each with a pool of its own.
 //!
 //! The invariant to remember: a block's reference count equals the number of tables that hold it, and zero means
-//! free ([`KvManager::check`] verifies it with the others). Absent: contents. A freed block is handed out again as
-//! late as possible, so whoever wants to find old contents again can.
+//! free ([`KvManager::check`] verifies it with the others). A free block may still be known to the prefix cache, which
+//! gives it up when its place is needed. Absent: contents.
 
+mod chain;
+mod check;
+mod group;
 mod manager;
 mod pool;
+mod prefix;
 mod table;
 
-pub use manager::{GroupConfig, GroupStats, KvManager, TableId};
-pub use pool::{BlockId, BlockPool};
+pub use chain::SlotCopy;
+pub use group::{GroupConfig, GroupStats};
+pub use manager::{KvManager, TableId};
+pub use pool::{BlockId, BlockPool, Released};
+pub use prefix::{
+    BlockView, CacheEvent, CacheStats, CachedView, EvictReason, Hit, Miss, MissReason, NodeId, Policy, PrefixView,
+    Retention,
+};
 pub use table::BlockTable;
 
 /// Tokens in a block.

@@ -2,16 +2,33 @@
 
 use super::{BLOCK_SIZE, BlockId, blocks_for};
 
-/// A list of blocks in the order of their positions; it only ever grows at the end (K8).
+/// A list of blocks in the order of their positions; it only ever grows at the end (K8). An entry changes only when its
+/// block turns out to be a duplicate of one in the prefix cache, which then takes its place (K6).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockTable {
-    /// Indexed by `position / BLOCK_SIZE`; an entry never changes once it is there.
+    /// Indexed by `position / BLOCK_SIZE`.
     blocks: Vec<BlockId>,
     /// This many entries in front are let go: they lie wholly before the sliding window and are not read any more.
     num_released: usize,
 }
 
 impl BlockTable {
+    /// A table that starts with `blocks`, of which the first `num_released` are let go.
+    pub(super) fn new(blocks: Vec<BlockId>, num_released: usize) -> Self {
+        Self { blocks, num_released }
+    }
+
+    /// The entry at `index`, if it is held.
+    pub fn held_at(&self, index: usize) -> Option<BlockId> {
+        (index >= self.num_released).then(|| self.blocks.get(index).copied()).flatten()
+    }
+
+    /// Puts the cache's own block in the place of its duplicate (K6).
+    pub(super) fn swap(&mut self, index: usize, block: BlockId) {
+        assert!(index >= self.num_released, "entry {index} is let go");
+        self.blocks[index] = block;
+    }
+
     /// All entries, those that were let go included (their contents belong to somebody else by now).
     pub fn blocks(&self) -> &[BlockId] {
         &self.blocks

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use pagewise::engine::{
-    Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
+    CacheReport, Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
 };
 use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
@@ -60,6 +60,17 @@ pub struct Fake {
 }
 
 impl Fake {
+    /// Copies rows of the cache, before anything is written.
+    fn copy(&mut self, batch: &Batch) {
+        let is_read = |group, slot| batch.copies.iter().any(|copy| (copy.group, copy.from) == (group, slot));
+        for copy in &batch.copies {
+            assert!(!is_read(copy.group, copy.to), "slot {} is copied from and to", copy.to);
+            let slots = &mut self.slots[copy.group as usize];
+            assert!(slots[copy.from as usize].is_some(), "slot {} is copied and was never written", copy.from);
+            slots[copy.to as usize] = slots[copy.from as usize];
+        }
+    }
+
     fn write(&mut self, batch: &Batch) {
         let mut written = std::collections::BTreeSet::new();
         for (index, token) in batch.tokens.iter().enumerate() {
@@ -118,6 +129,7 @@ impl Forward for Fake {
 
     async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
         self.check_limits(batch);
+        self.copy(batch);
         self.write(batch);
         // Whoever drops a step does it here.
         YieldOnce::default().await;
@@ -223,6 +235,7 @@ pub struct Answer {
     pub ids: Vec<u32>,
     pub text: String,
     pub end: Option<(FinishReason, Usage, Timings)>,
+    pub cache: CacheReport,
     pub error: Option<Error>,
 }
 
@@ -270,7 +283,10 @@ impl Runner {
                 answer.text.push_str(&text);
                 answer.ids.extend(ids);
             }
-            Event::Finished { reason, usage, timings, .. } => answer.end = Some((reason, usage, timings)),
+            Event::Finished { reason, usage, timings, cache, .. } => {
+                answer.end = Some((reason, usage, timings));
+                answer.cache = cache;
+            }
             Event::Failed { error, .. } => answer.error = Some(error),
         }
     }

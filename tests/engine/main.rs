@@ -5,5 +5,6 @@ mod answers;
 mod failures;
 mod fake;
 mod limits;
+mod prefix;
 mod sampling;
 mod schedules;

@@ -126,7 +126,7 @@ impl Args {
             logit_bias: self.logit_bias.clone(),
             stop: self.stop.clone(),
             stop_token_ids: self.stop_token_id.clone(),
-            ignore_end_of_generation: false,
+            ..Request::default()
         }
     }
 }

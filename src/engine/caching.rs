@@ -1,0 +1,149 @@
+//! What a request says about the prefix cache, what it gets back, and how callers see and steer the cache.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::sampling::bad_value;
+use crate::Result;
+use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, Miss, Policy, PrefixView, Retention};
+use crate::model::Forward;
+
+/// The most breakpoints of one request.
+pub const MAX_BREAKPOINTS: usize = 64;
+
+/// The longest salt or name, in bytes of UTF-8.
+pub const MAX_CACHE_NAME_BYTES: usize = 256;
+
+/// A position of the prompt up to which blocks are kept for a time of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breakpoint {
+    /// Tokens before it.
+    pub position: usize,
+    /// Blocks are dropped when they were not used for so long.
+    pub ttl_ms: u64,
+}
+
+/// How a request uses the prefix cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Reuse what is there, and leave there what is computed.
+    pub enabled: bool,
+    /// Blocks of lower priority are given up first.
+    pub priority: i32,
+    /// Drop blocks that were not used for so long; `None` keeps them until their place is needed.
+    pub ttl_ms: Option<u64>,
+    /// Positions up to which other times apply.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Pin the prompt up to the last breakpoint, or all of it: it is given up last.
+    pub pin: bool,
+    /// Prefixes under different salts never meet.
+    pub salt: String,
+    /// What the prompt up to the last breakpoint is called in listings.
+    pub name: Option<String>,
+}
+
+impl Default for CacheOptions {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            priority: 0,
+            ttl_ms: None,
+            breakpoints: Vec::new(),
+            pin: false,
+            salt: String::new(),
+            name: None,
+        }
+    }
+}
+
+impl CacheOptions {
+    /// Checks the sizes.
+    pub(super) fn validate(&self) -> Result<()> {
+        let allowed = format_args!("at most {MAX_BREAKPOINTS}").to_string();
+        if self.breakpoints.len() > MAX_BREAKPOINTS {
+            return Err(bad_value("cache breakpoints", self.breakpoints.len(), allowed));
+        }
+        let name = self.name.as_deref().unwrap_or_default();
+        for (what, text) in [("cache salt", self.salt.as_str()), ("cache name", name)] {
+            if text.len() > MAX_CACHE_NAME_BYTES {
+                let asked = format_args!("{} bytes", text.len()).to_string();
+                return Err(bad_value(what, asked, format_args!("at most {MAX_CACHE_NAME_BYTES}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for the cache, of a prompt of `num_prompt` tokens.
+    pub(super) fn retention(&self, num_prompt: usize) -> Rc<Retention> {
+        let last = self.breakpoints.iter().map(|breakpoint| breakpoint.position).max();
+        let end = last.unwrap_or(num_prompt).min(num_prompt);
+        Rc::new(Retention {
+            priority: self.priority,
+            ttl_ms: self.ttl_ms,
+            breakpoints: self.breakpoints.iter().map(|point| (point.position, point.ttl_ms)).collect(),
+            pin_tokens: if self.pin { end } else { 0 },
+            // Only full blocks are shared, so the last full one stands for the prefix.
+            name: self.name.clone().map(|name| (end / BLOCK_SIZE * BLOCK_SIZE, name)),
+        })
+    }
+}
+
+/// What the prefix cache did for a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CacheReport {
+    /// Tokens of the prompt that were not computed.
+    pub read_tokens: usize,
+    /// Tokens that are in the cache because of this request.
+    pub written_tokens: usize,
+    /// Why it was not more; `None` if nothing more could be expected.
+    pub miss: Option<Miss>,
+}
+
+/// Seeing and steering the prefix cache.
+impl<F: Forward> Engine<F> {
+    /// Counters and present state.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.kv.cache_stats()
+    }
+
+    /// Every block of every pool, for drawing.
+    pub fn cache_blocks(&self) -> Vec<BlockView> {
+        self.kv.blocks()
+    }
+
+    /// The cached prefixes that have a name or that nothing follows.
+    pub fn cache_prefixes(&self) -> Vec<PrefixView> {
+        self.kv.prefixes()
+    }
+
+    /// Pins what the cache has of a prefix, in full blocks; returns their tokens. Pinned blocks are given up last, and
+    /// only if nothing could run otherwise.
+    pub fn cache_pin(&mut self, salt: &str, prefix: &[u32]) -> usize {
+        self.kv.pin(salt, prefix)
+    }
+
+    /// Unpins a prefix, but for what a longer pinned one needs; returns the tokens that are not pinned any more.
+    pub fn cache_unpin(&mut self, salt: &str, prefix: &[u32]) -> usize {
+        self.kv.unpin(salt, prefix)
+    }
+
+    /// Drops everything that begins with `prefix` and is not in use; returns the number of blocks.
+    pub fn cache_evict(&mut self, salt: &str, prefix: &[u32]) -> usize {
+        self.kv.evict(salt, prefix)
+    }
+
+    /// Drops everything that is not in use; returns the number of blocks.
+    pub fn cache_clear(&mut self) -> usize {
+        self.kv.clear()
+    }
+
+    /// What happened in the cache since the last call.
+    pub fn cache_events(&mut self) -> Vec<CacheEvent> {
+        self.kv.take_events()
+    }
+
+    /// Chooses how free blocks of equal priority are given up.
+    pub fn set_cache_policy(&mut self, policy: Policy) {
+        self.kv.set_policy(policy);
+    }
+}

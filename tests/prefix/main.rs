@@ -1,0 +1,6 @@
+//! The prefix cache: worked examples, one for each rule, and random operations against a naive model.
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
+
+mod random;
+mod rules;
+mod world;
