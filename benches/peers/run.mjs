@@ -104,7 +104,10 @@ function makePrompts({ program, model }) {
   const { ids } = JSON.parse(capture(program, ['tokenize', model, TEXT]));
   if (ids.length < PROMPT_TOKENS) throw new Error(`the text has ${ids.length} tokens, ${PROMPT_TOKENS} needed`);
   const turned = (by) => [...ids.slice(by), ...ids.slice(0, by)].slice(0, PROMPT_TOKENS);
-  return Array.from({ length: ROUNDS + 1 }, (_, round) => turned(5 * round));
+  const prompts = Array.from({ length: ROUNDS + 1 }, (_, round) => turned(5 * round));
+  // Two that begin alike would share what a prefix cache keeps.
+  if (new Set(prompts.map(([first]) => first)).size !== prompts.length) throw new Error('prompts that begin alike');
+  return prompts;
 }
 
 const detokenize = ({ program, model }, ids) => JSON.parse(capture(program, ['detokenize', model, ids.join(',')])).text;
