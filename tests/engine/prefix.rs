@@ -70,18 +70,18 @@ fn an_edited_message_reuses_up_to_the_first_difference() {
 
 #[test]
 fn parallel_requests_with_a_common_prefix_compute_it_once() {
-    let options = EngineOptions { budget_tokens: 20, ..EngineOptions::default() };
-    let mut runner = Setup { options, ..Setup::default() }.build();
+    // A step has room for the first prompt and half of another.
+    let mut runner = Setup::default().build();
     let requests: Vec<_> = (0..4)
         .map(|index| {
-            let mut request = request(80, 5, 0);
+            let mut request = request(40, 5, 0);
             request.prompt.extend([150 + index, 3]);
             request
         })
         .collect();
     let ids: Vec<_> = requests.iter().map(|request| runner.submit(request)).collect();
     runner.finish();
-    assert_eq!(computed(&runner), 80 + 4 * (2 + 4));
+    assert_eq!(computed(&runner), 42 + 4 + 3 * (10 + 4), "two blocks are computed once");
     for (id, request) in ids.iter().zip(&requests) {
         assert_eq!(runner.answers[id].ids, reference(request, 5));
     }
