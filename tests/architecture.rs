@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module of `src/` may use beside itself. `api` and `bin` may use everything.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("error", &[]),
     ("quant", &["error"]),
     ("gguf", &["error", "quant"]),
     ("text", &["error", "gguf"]),
     ("kv", &["error"]),
+    ("doctor", &["error"]),
     ("compute", &["error"]),
     ("kernels", &["error", "compute", "quant"]),
     ("model", &["error", "gguf", "quant", "kernels", "compute", "kv"]),

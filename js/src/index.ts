@@ -16,9 +16,29 @@
  * @module
  */
 
+export {
+  type BudgetOptions,
+  ConversationBudget,
+  type ConversationSummary,
+  type Cut,
+  type FittedPrompt,
+  type OverflowPolicy,
+  type SummaryRequest,
+} from './budget.js';
 export { ChatCompletions } from './chat.js';
 export { Completions } from './completions.js';
+export {
+  type ExplainablePrompt,
+  type ExplainableRequest,
+  explainMiss,
+  type MissCause,
+  type MissExplanation,
+  type MissPlace,
+  type MissSide,
+  type MissSize,
+} from './doctor.js';
 export { Engine } from './engine.js';
 export { ERROR_CODES, type ErrorCode, type ErrorDetails, PagewiseError } from './errors.js';
+export { type KvMemory, type KvMemoryParams, kvMemory } from './memory.js';
 export { Stream } from './stream.js';
 export type * from './types.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
+import { ConversationBudget, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
@@ -13,6 +13,9 @@ function replaced(): object {
   const options = (given: object = {}): object => ({ ...given, createWorker: () => new FakeWorker().asWorker });
   return {
     PagewiseError,
+    ConversationBudget,
+    explainMiss: async () => ({ summary: 'A date or time changes', advice: 'Take it out' }),
+    kvMemory: async () => ({ totalBytes: 40 * 2 ** 30 }),
     Engine: {
       load: (_source: string, given: object) => Engine.load(fakeModel(), options(given)),
       inspect: (_source: string, given: object) => Engine.inspect(fakeModel(), options(given)),
@@ -25,6 +28,7 @@ test.each([
   [0, ['ready', 'H', 'o']],
   [1, ['llama']],
   [2, ['bad_request', '72,101']],
+  [3, ['A date or time changes', '40 GiB', 'fits']],
 ])('example %d runs', async (index, printed) => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
@@ -38,6 +42,6 @@ test.each([
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(3);
+  expect(examples.length).toBe(4);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });

@@ -10,12 +10,14 @@ mod error;
 mod events;
 mod loading;
 mod metrics;
+mod pure;
 mod request;
 mod source;
 
 pub use engine::WasmEngine;
 pub use error::set_panic_handler;
 pub use loading::{inspect, load_engine, plan};
+pub use pure::{explain_miss, kv_memory};
 pub use source::JsByteSource;
 
 use serde::Serialize;

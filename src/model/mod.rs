@@ -7,6 +7,7 @@ mod batch;
 mod config;
 mod forward;
 mod loaded;
+mod memory;
 mod plan;
 mod probe;
 mod rope;
@@ -16,6 +17,7 @@ pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowC
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
 pub use forward::{Graph, Io, Layout};
 pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};
+pub use memory::{KV_FORMATS, KvMemory, KvShape};
 pub use plan::{DEFAULT_CONTEXT_LENGTH, DeviceInfo, MIN_CONTEXT_LENGTH, ModelOptions, Plan, plan};
 pub use probe::probe;
 pub use weights::{Part, Placement};

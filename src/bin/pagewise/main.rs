@@ -8,11 +8,15 @@ mod detokenize;
 #[cfg(not(target_arch = "wasm32"))]
 mod device;
 #[cfg(not(target_arch = "wasm32"))]
+mod explain;
+#[cfg(not(target_arch = "wasm32"))]
 mod generate;
 #[cfg(not(target_arch = "wasm32"))]
 mod inspect;
 #[cfg(not(target_arch = "wasm32"))]
 mod logits;
+#[cfg(not(target_arch = "wasm32"))]
+mod memory;
 #[cfg(not(target_arch = "wasm32"))]
 mod output;
 #[cfg(not(target_arch = "wasm32"))]
@@ -22,7 +26,7 @@ mod tokenize;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{bench, detokenize, generate, inspect, logits, output, template, tokenize};
+    use crate::{bench, detokenize, explain, generate, inspect, logits, memory, output, template, tokenize};
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -43,6 +47,8 @@ mod cli {
         Logits(logits::Args),
         Generate(generate::Args),
         Bench(bench::Args),
+        Explain(explain::Args),
+        Memory(memory::Args),
     }
 
     pub(super) fn run() -> ExitCode {
@@ -54,6 +60,8 @@ mod cli {
             Command::Logits(args) => output::finish(logits::run(&args), args.json),
             Command::Generate(args) => output::finish(generate::run(&args), args.json),
             Command::Bench(args) => output::finish(bench::run(&args), args.json),
+            Command::Explain(args) => output::finish(explain::run(&args), args.json),
+            Command::Memory(args) => output::finish(memory::run(&args), args.json),
         }
     }
 }

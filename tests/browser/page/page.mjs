@@ -1,5 +1,5 @@
 // The npm package as a plain module page gets it: no bundler, under the strict policy.
-import { Engine } from '/js/dist/index.js';
+import { Engine, explainMiss, kvMemory } from '/js/dist/index.js';
 
 let engine;
 
@@ -22,4 +22,4 @@ async function logits(ids, rows) {
 /** WebAssembly memory never shrinks, so what there is now is the most there ever was. */
 const metrics = () => engine.metrics();
 
-globalThis.test = { load, logits, metrics, unload: () => engine.unload() };
+globalThis.test = { explainMiss, kvMemory, load, logits, metrics, unload: () => engine.unload() };

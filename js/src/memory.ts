@@ -1,0 +1,46 @@
+/**
+ * The memory calculator: what keys and values take, for any transformer. For a model that this engine runs,
+ * `Engine.plan` tells exactly what will be allocated.
+ */
+
+import { callModule, toJson } from './module.js';
+
+/** A model's numbers, and how much context is wanted. */
+export interface KvMemoryParams {
+  /** Layers, sliding-window ones included. */
+  numLayers: number;
+  /** Layers that see only a window; default 0. */
+  numSlidingLayers?: number;
+  /** Tokens that such a layer sees. */
+  window?: number;
+  /** Heads of keys and values (with grouped queries fewer than heads of queries). */
+  kvHeads: number;
+  /** Values of a head. */
+  headDim: number;
+  /** Tokens of a context. */
+  contextLength: number;
+  /** Format of keys and values; default `f16`. The engine itself stores `f16` and `f32`. */
+  kv?: 'f32' | 'f16' | 'bf16' | 'q8_0' | 'q4_0';
+  /** Contexts at once, nothing shared; default 1. */
+  numSequences?: number;
+}
+
+/** What a KV cache takes. */
+export interface KvMemory {
+  /** Bytes that a token adds while it is in every layer's window. */
+  bytesPerToken: number;
+  /** Bytes that a token adds beyond the window: of the layers that see the whole context. */
+  bytesPerTokenBeyondWindow: number;
+  /** Bytes of the layers that see the whole context. */
+  fullBytes: number;
+  /** Bytes of the sliding-window layers. */
+  slidingBytes: number;
+  /** Bytes of all layers, for all sequences. */
+  totalBytes: number;
+}
+
+/** What a KV cache takes. Rejects with `bad_request` for numbers that cannot be. */
+export async function kvMemory(params: KvMemoryParams): Promise<KvMemory> {
+  const json = toJson(params, 'params');
+  return callModule((module) => module.kvMemory(json));
+}

@@ -1,0 +1,62 @@
+import { beforeEach, expect, test } from 'vitest';
+import { explainMiss, kvMemory, PagewiseError } from '../src/index.js';
+import { type PureModule, useModule } from '../src/module.js';
+
+const calls: unknown[][] = [];
+let starts = 0;
+
+const fake: PureModule = {
+  explainMiss: (...prompts) => {
+    calls.push(prompts);
+    return { cause: 'identical' };
+  },
+  kvMemory: (params) => {
+    throw { code: 'bad_request', message: `params: ${params}` };
+  },
+};
+
+beforeEach(() => {
+  calls.length = 0;
+  starts = 0;
+  useModule(async () => {
+    starts += 1;
+    return fake;
+  });
+});
+
+test('prompts cross as JSON, and the module is started once', async () => {
+  const messages = [{ role: 'user', content: 'Hi', name: undefined }];
+  expect(await explainMiss(messages, { messages })).toEqual({ cause: 'identical' });
+  await Promise.all([explainMiss('a', 'b'), explainMiss('a', 'b')]);
+  expect(calls.slice(0, 2)).toEqual([
+    ['[{"role":"user","content":"Hi"}]', '{"messages":[{"role":"user","content":"Hi"}]}'],
+    ['"a"', '"b"'],
+  ]);
+  expect(starts).toBe(1);
+});
+
+test('what is no JSON is refused', async () => {
+  const circular: object[] = [];
+  circular.push(circular);
+  for (const prompt of [undefined as never, circular]) {
+    await expect(explainMiss('a', prompt)).rejects.toMatchObject({ code: 'bad_request' });
+  }
+  expect(starts).toBe(0);
+});
+
+test("the module's errors are the package's", async () => {
+  const params = { numLayers: 1, kvHeads: 1, headDim: 1, contextLength: 1 };
+  const error = await kvMemory(params).catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(PagewiseError);
+  expect(error).toMatchObject({ code: 'bad_request', message: `params: ${JSON.stringify(params)}` });
+});
+
+test('a module that could not be started is started again', async () => {
+  useModule(async () => {
+    starts += 1;
+    if (starts === 1) throw new Error('404');
+    return fake;
+  });
+  await expect(explainMiss('a', 'b')).rejects.toMatchObject({ code: 'network', message: expect.stringMatching(/404/) });
+  expect(await explainMiss('a', 'b')).toEqual({ cause: 'identical' });
+});
