@@ -97,11 +97,23 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     }
 }
 
+const HALF_NAN: u32 = 0x7e00u;
+
+// Two values as f16. Beyond f16's range packing is undefined; the largest finite value is the nearest one. What is not
+// finite becomes NaN: a clamp may turn it into a number, and the answer would go on as if nothing had happened. Its bits
+// tell, because compilers may assume that there are no NaNs.
+fn half_pair(pair: vec2<f32>) -> u32 {
+    let word = pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
+    let exponents = bitcast<vec2<u32>>(pair) & vec2<u32>(0x7f800000u);
+    let low = select(word & 0xffffu, HALF_NAN, exponents.x == 0x7f800000u);
+    let high = select(word >> 16u, HALF_NAN, exponents.y == 0x7f800000u);
+    return low | (high << 16u);
+}
+
 // Writes dimensions `at` and `at` + 1 of a cache.
 fn store(is_value: bool, at: u32, pair: vec2<f32>) {
     if (KV_F16) {
-        // Beyond f16's range packing is undefined; the largest finite value is the nearest one.
-        let word = pack2x16float(clamp(pair, vec2<f32>(-65504.0), vec2<f32>(65504.0)));
+        let word = half_pair(pair);
         if (is_value) {
             v_cache[at / 2u] = word;
         } else {

@@ -83,7 +83,7 @@ fn errors_have_a_code_and_exit_status_1() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error (bad_request): cannot open"));
     let output = inspect(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")), &["--json"]);
-    assert_eq!(json(&output)["error"]["code"], "unsupported_model");
+    assert_eq!(json(&output)["error"]["code"], "corrupt_model");
 }
 
 #[test]

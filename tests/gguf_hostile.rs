@@ -56,7 +56,7 @@ fn corrupt_endless(writer: &GgufWriter, texts: &[&str]) {
 
 #[test]
 fn other_files_are_named() {
-    refused(opened(b"{\"a\": 1}".to_vec()), "unsupported_model", &["not a GGUF file", "{\\\"a\\\""]);
+    refused(opened(b"{\"a\": 1}".to_vec()), "corrupt_model", &["not a GGUF file", "{\\\"a\\\""]);
     let version = |version| opened(GgufWriter { version, ..GgufWriter::default() }.build());
     refused(version(1), "unsupported_model", &["version 1", "2 and 3"]);
     refused(version(4), "unsupported_model", &["version 4", "2 and 3"]);

@@ -46,6 +46,11 @@ fn attention_over_the_paged_cache() {
 }
 
 #[test]
+fn what_is_not_finite_stays_so_in_an_f16_cache() {
+    check(kernel_cases::values_beyond_f16);
+}
+
+#[test]
 fn row_copies() {
     check(kernel_cases::row_copies);
 }

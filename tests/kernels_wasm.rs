@@ -72,6 +72,11 @@ async fn attention_over_the_paged_cache() {
 }
 
 #[wasm_bindgen_test]
+async fn what_is_not_finite_stays_so_in_an_f16_cache() {
+    check(kernel_cases::values_beyond_f16).await;
+}
+
+#[wasm_bindgen_test]
 async fn row_copies() {
     check(kernel_cases::row_copies).await;
 }

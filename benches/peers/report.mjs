@@ -31,7 +31,7 @@ function notes({ where, ours, peer, idle }) {
   const least = Math.round(100 * Math.min(...idle));
   const kv = `KV cache ${ours.kv} for Pagewise, ${peer.kv} for ${peer.name}`;
   const lines = [
-    `- ${where}: Pagewise on "${ours.adapter}", ${peer.name} on "${peer.adapter}"; ${kv}; before every measurement the processor was at least ${least} % idle.`,
+    `- ${where}: ${ours.runs.length} round${ours.runs.length === 1 ? '' : 's'}; Pagewise on "${ours.adapter}", ${peer.name} on "${peer.adapter}"; ${kv}; before every measurement the processor was at least ${least} % idle.`,
   ];
   const [a, b] = [ours, peer].map(({ runs }) => runs[0].answer);
   if (a && b)

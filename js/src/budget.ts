@@ -8,6 +8,7 @@
  */
 
 import { PagewiseError } from './errors.js';
+import { isPlainObject } from './fields.js';
 import type { ChatMessage } from './openai.js';
 
 /** What to do when a conversation no longer fits; see {@link BudgetOptions.overflow}. */
@@ -114,6 +115,7 @@ export class ConversationBudget {
 
   /** A budget for one conversation; throws `bad_request` for options that contradict each other. */
   constructor(options: BudgetOptions) {
+    if (!isPlainObject(options)) throw bad('ConversationBudget: options are needed, as a plain object');
     this.#allowed = options.contextTokens - options.answerTokens;
     this.#options = {
       overflow: 'error',

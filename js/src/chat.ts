@@ -3,8 +3,9 @@
  */
 
 import type { WorkerClient } from './client.js';
-import { collect, randomId, unixSeconds } from './completions.js';
+import { collect, REQUEST_OPTIONS, randomId, unixSeconds } from './completions.js';
 import type { GenerationEvent } from './generation.js';
+import { checkOptions } from './options.js';
 import { checkChatRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
@@ -43,11 +44,12 @@ export class ChatCompletions {
   ): Promise<ChatCompletion | Stream<ChatCompletionChunk>>;
   async create(
     params: ChatCompletionCreateParams,
-    options: RequestOptions = {},
+    options?: RequestOptions,
   ): Promise<ChatCompletion | Stream<ChatCompletionChunk>> {
+    const { signal } = checkOptions('create', options, REQUEST_OPTIONS);
     const { engineRequest, stream, includeUsage } = checkChatRequest(params, [this.#info.id, this.#info.name]);
     const head = { id: randomId('chatcmpl'), created: unixSeconds(), model: this.#info.id };
-    const generation = await this.#client.generate(engineRequest, options.signal);
+    const generation = await this.#client.generate(engineRequest, signal);
     if (stream) {
       const shape = new ChunkShape(head, includeUsage);
       return new Stream(generation, [shape.first()], (event) => shape.chunksOf(event));

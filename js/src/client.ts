@@ -5,6 +5,7 @@
 
 import type { CacheEvent } from './cache-types.js';
 import { cancelledError, PagewiseError } from './errors.js';
+import { show } from './fields.js';
 import { Generation } from './generation.js';
 import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
 import type { LoadProgress } from './types.js';
@@ -30,11 +31,16 @@ export class WorkerClient {
 
   /** Starts a worker. */
   constructor(createWorker: () => Worker) {
+    let worker: Worker;
     try {
-      this.#worker = createWorker();
+      worker = createWorker();
     } catch (cause) {
       throw new PagewiseError('worker_crashed', `the worker could not be started: ${textOf(cause)}`, { cause });
     }
+    if (typeof worker?.postMessage !== 'function' || typeof worker.terminate !== 'function') {
+      throw new PagewiseError('bad_request', `createWorker: it has to return a Worker, ${show(worker)} returned`);
+    }
+    this.#worker = worker;
     this.#worker.onmessage = (event: MessageEvent<FromWorker>) => this.#receive(event.data);
     this.#worker.onerror = (event) => {
       // Without a message, the script itself could not be loaded.

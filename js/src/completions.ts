@@ -4,6 +4,7 @@
 
 import type { WorkerClient } from './client.js';
 import type { Generation, GenerationEvent } from './generation.js';
+import { checkOptions, type OptionKinds } from './options.js';
 import { checkTextRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
@@ -15,6 +16,9 @@ import type {
   FinishReason,
   RequestOptions,
 } from './types.js';
+
+/** Of {@link RequestOptions}. */
+export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = { signal: 'signal' };
 
 /** Requests to continue a text. */
 export class Completions {
@@ -36,7 +40,8 @@ export class Completions {
   create(params: CompletionCreateParamsStreaming, options?: RequestOptions): Promise<Stream<Completion>>;
   create(params: CompletionCreateParamsNonStreaming, options?: RequestOptions): Promise<Completion>;
   create(params: CompletionCreateParams, options?: RequestOptions): Promise<Completion | Stream<Completion>>;
-  async create(params: CompletionCreateParams, options: RequestOptions = {}): Promise<Completion | Stream<Completion>> {
+  async create(params: CompletionCreateParams, options?: RequestOptions): Promise<Completion | Stream<Completion>> {
+    const { signal } = checkOptions('create', options, REQUEST_OPTIONS);
     const { engineRequest, stream, includeUsage } = checkTextRequest(params, [this.#info.id, this.#info.name]);
     const head = {
       id: randomId('cmpl'),
@@ -44,7 +49,7 @@ export class Completions {
       created: unixSeconds(),
       model: this.#info.id,
     };
-    const generation = await this.#client.generate(engineRequest, options.signal);
+    const generation = await this.#client.generate(engineRequest, signal);
     const choice = (text: string, finish_reason: FinishReason | null): Completion => ({
       ...head,
       choices: [{ index: 0, text, finish_reason, logprobs: null }],

@@ -7,6 +7,7 @@ import { ChatCompletions } from './chat.js';
 import { WorkerClient } from './client.js';
 import { Completions } from './completions.js';
 import { cancelledError, PagewiseError } from './errors.js';
+import { checkOptions, type OptionKinds } from './options.js';
 import type { EngineOptions, SourceSpec } from './protocol.js';
 import { checkMessages } from './request.js';
 import { resolveSource } from './source.js';
@@ -25,6 +26,20 @@ import type {
   TemplateOptions,
   TokenizeOptions,
 } from './types.js';
+
+const SOURCE_OPTIONS: OptionKinds<SourceOptions> = {
+  signal: 'signal',
+  registry: 'any',
+  headers: 'any',
+  createWorker: 'function',
+};
+const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
+  ...SOURCE_OPTIONS,
+  contextLength: 'any',
+  kv: 'any',
+  maxGpuBytes: 'any',
+};
+const LOAD_OPTIONS: OptionKinds<LoadOptions> = { ...PLAN_OPTIONS, onProgress: 'function' };
 
 /** A loaded model. Make one with {@link Engine.load}. */
 export class Engine {
@@ -53,9 +68,10 @@ export class Engine {
    * Rejects with a {@link PagewiseError}: `no_webgpu`, `unsupported_model`, `corrupt_model`, `out_of_memory` (before any
    * weight is read), `network`, `cancelled`, `bad_request`. Whatever had been loaded is freed.
    */
-  static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
-    const { onProgress } = options;
-    return withWorker(source, options, async (client, spec, engineOptions) => {
+  static async load(source: ModelSource, options?: LoadOptions): Promise<Engine> {
+    const checked = checkOptions('load', options, LOAD_OPTIONS);
+    const { onProgress } = checked;
+    return withWorker(source, checked, async (client, spec, engineOptions) => {
       client.onProgress = onProgress;
       const info = await client.call('load', { source: spec, options: engineOptions });
       client.onProgress = undefined;
@@ -64,8 +80,9 @@ export class Engine {
   }
 
   /** Describes a file from its header alone; needs no GPU. */
-  static inspect(source: ModelSource, options: SourceOptions = {}): Promise<ModelDescription> {
-    return withWorker(source, options, async (client, spec) => {
+  static async inspect(source: ModelSource, options?: SourceOptions): Promise<ModelDescription> {
+    const checked = checkOptions('inspect', options, SOURCE_OPTIONS);
+    return withWorker(source, checked, async (client, spec) => {
       const description = await client.call('inspect', { source: spec });
       client.close(cancelledError());
       return description;
@@ -77,8 +94,9 @@ export class Engine {
    *
    * Rejects with `out_of_memory` when it cannot fit, `unsupported_model` when it cannot run.
    */
-  static plan(source: ModelSource, options: PlanOptions = {}): Promise<MemoryPlan> {
-    return withWorker(source, options, async (client, spec, engineOptions) => {
+  static async plan(source: ModelSource, options?: PlanOptions): Promise<MemoryPlan> {
+    const checked = checkOptions('plan', options, PLAN_OPTIONS);
+    return withWorker(source, checked, async (client, spec, engineOptions) => {
       const plan = await client.call('plan', { source: spec, options: engineOptions });
       client.close(cancelledError());
       return plan;
@@ -86,18 +104,18 @@ export class Engine {
   }
 
   /** Turns text into token ids. */
-  tokenize(text: string, options: TokenizeOptions = {}): Promise<number[]> {
-    if (typeof text !== 'string')
-      return Promise.reject(new PagewiseError('bad_request', 'tokenize: a string is needed'));
-    const { addSpecial = false, parseSpecial = false } = options;
+  async tokenize(text: string, options?: TokenizeOptions): Promise<number[]> {
+    if (typeof text !== 'string') throw new PagewiseError('bad_request', 'tokenize: a string is needed');
+    const kinds = { addSpecial: 'flag', parseSpecial: 'flag' } as const;
+    const { addSpecial = false, parseSpecial = false } = checkOptions('tokenize', options, kinds);
     return this.#client.call('tokenize', { text, addSpecial, parseSpecial });
   }
 
   /** Turns token ids into text. */
-  detokenize(ids: readonly number[], options: DetokenizeOptions = {}): Promise<string> {
-    if (!isListOfIds(ids))
-      return Promise.reject(new PagewiseError('bad_request', 'detokenize: a list of token ids is needed'));
-    return this.#client.call('detokenize', { ids: [...ids], skipSpecial: options.skipSpecial ?? true });
+  async detokenize(ids: readonly number[], options?: DetokenizeOptions): Promise<string> {
+    if (!isListOfIds(ids)) throw new PagewiseError('bad_request', 'detokenize: a list of token ids is needed');
+    const { skipSpecial = true } = checkOptions('detokenize', options, { skipSpecial: 'flag' });
+    return this.#client.call('detokenize', { ids: [...ids], skipSpecial });
   }
 
   /**
@@ -106,22 +124,26 @@ export class Engine {
    *
    * Rejects with `bad_request` while an answer is being generated.
    */
-  logits(ids: readonly number[], options: LogitsOptions = {}): Promise<Float32Array[]> {
+  async logits(ids: readonly number[], options?: LogitsOptions): Promise<Float32Array[]> {
     if (!isListOfIds(ids) || ids.length === 0) {
-      return Promise.reject(new PagewiseError('bad_request', 'logits: a list of at least one token id is needed'));
+      throw new PagewiseError('bad_request', 'logits: a list of at least one token id is needed');
     }
-    const positions = [...(options.positions ?? [ids.length - 1])].sort((a, b) => a - b);
+    const { positions: asked = [ids.length - 1] } = checkOptions('logits', options, { positions: 'list' });
+    const positions = [...asked].sort((a, b) => a - b);
     const outside = positions.find((position) => !Number.isInteger(position) || position < 0 || position >= ids.length);
     if (outside !== undefined) {
       const text = `logits: positions from 0 to ${ids.length - 1} are allowed, ${String(outside)} given`;
-      return Promise.reject(new PagewiseError('bad_request', text));
+      throw new PagewiseError('bad_request', text);
     }
+    const twice = positions.find((position, index) => position === positions[index - 1]);
+    if (twice !== undefined) throw new PagewiseError('bad_request', `logits: position ${twice} is given twice`);
     return this.#client.call('logits', { ids: [...ids], positions });
   }
 
   /** Renders messages with the model's chat template: the text that a chat request would be answered to. */
-  async applyTemplate(messages: readonly ChatMessage[], options: TemplateOptions = {}): Promise<string> {
-    const addGenerationPrompt = options.addGenerationPrompt ?? true;
+  async applyTemplate(messages: readonly ChatMessage[], options?: TemplateOptions): Promise<string> {
+    const kinds = { addGenerationPrompt: 'flag' } as const;
+    const { addGenerationPrompt = true } = checkOptions('applyTemplate', options, kinds);
     return this.#client.call('applyTemplate', { messages: checkMessages(messages), addGenerationPrompt });
   }
 
@@ -140,7 +162,8 @@ export class Engine {
 }
 
 function isListOfIds(ids: readonly number[]): boolean {
-  return Array.isArray(ids) && ids.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
+  // `from` also visits the holes of a list, which `every` skips.
+  return Array.isArray(ids) && Array.from<number>(ids).every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
 }
 
 /** The package's own worker; the expression is the one that bundlers understand. */

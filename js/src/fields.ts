@@ -64,10 +64,19 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a value's fields are all there is to it: a Map, a Date or Headers has none, and would pass as empty. */
+export function isPlainObject(value: unknown): value is Fields {
+  if (!isObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // Objects of other windows have another `Object.prototype`, above which there is nothing either.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** A short form of a value for messages. */
 export function show(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (typeof value === 'function') return 'a function';
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 

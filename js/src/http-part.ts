@@ -35,6 +35,14 @@ interface OpenFile {
   whole?: WholeDownload;
 }
 
+/** A file that is being opened: a broken first answer is gone on with, like any other. */
+interface Opening {
+  /** Set once the server has told what it has. */
+  file?: OpenFile;
+  /** Bytes of the head that are there. */
+  filled: number;
+}
+
 /** A {@link Part} on a server. */
 export class HttpPart implements Part {
   readonly #urls: readonly string[];
@@ -145,11 +153,12 @@ export class HttpPart implements Part {
   async #openFirst(): Promise<OpenFile> {
     let failure: unknown;
     for (const url of this.#urls) {
+      const opening: Opening = { filled: 0 };
       try {
         return await withRetries(
           this.#environment,
-          () => 0,
-          () => this.#openUrl(url),
+          () => opening.filled,
+          () => this.#openUrl(url, opening),
         );
       } catch (error) {
         if (this.#abort.signal.aborted) throw error;
@@ -159,8 +168,20 @@ export class HttpPart implements Part {
     throw failure;
   }
 
-  async #openUrl(url: string): Promise<OpenFile> {
-    const response = await this.#get(url, 0, FIRST_BYTES);
+  async #openUrl(url: string, opening: Opening): Promise<OpenFile> {
+    const from = opening.filled;
+    const response = await this.#get(url, from, opening.file?.head.length ?? FIRST_BYTES);
+    opening.file ??= await this.#openAnswer(url, response);
+    const { file } = opening;
+    if (file.whole !== undefined) return file;
+    checkRange(file, response, from);
+    await fill(opening, file, new ByteStream(this.#environment, url, response, from));
+    checkIsGguf(url, file.head, response);
+    return file;
+  }
+
+  /** What the first answer tells; the head is still empty, unless the answer is the whole file. */
+  async #openAnswer(url: string, response: Response): Promise<OpenFile> {
     if (response.status === 416) throw new PagewiseError('corrupt_model', `${url} is empty`, { url });
     const etag = response.headers.get('etag');
     if (response.status !== 206) {
@@ -171,9 +192,7 @@ export class HttpPart implements Part {
       return { url, length: await whole.length(), etag, head, whole };
     }
     const length = totalOf(response) ?? (await this.#lengthByHead(url));
-    const head = await readAll(new ByteStream(this.#environment, url, response, 0), Math.min(FIRST_BYTES, length));
-    checkIsGguf(url, head, response);
-    return { url, length, etag, head };
+    return { url, length, etag, head: new Uint8Array(Math.min(FIRST_BYTES, length)) };
   }
 
   /** For servers that do not let scripts of other origins see `Content-Range`. */
@@ -201,16 +220,18 @@ async function skip(stream: ByteStream, gap: number): Promise<boolean> {
   }
 }
 
-async function readAll(stream: ByteStream, length: number): Promise<Uint8Array> {
-  const out = new Uint8Array(length);
-  while (stream.position < length) {
-    const at = stream.position;
-    const piece = await stream.pull(length - at);
-    if (piece === undefined) throw new TransientError('network', 'the answer ended too early', { offset: at });
-    out.set(piece, at);
+/** Reads the rest of the head; `opening.filled` says how far that came. */
+async function fill(opening: Opening, { url, head }: OpenFile, stream: ByteStream): Promise<void> {
+  while (opening.filled < head.length) {
+    const at = opening.filled;
+    const piece = await stream.pull(head.length - at);
+    if (piece === undefined) {
+      throw new TransientError('network', `${url} sent too few bytes at byte ${at}`, { url, offset: at });
+    }
+    head.set(piece, at);
+    opening.filled += piece.length;
   }
   stream.close();
-  return out;
 }
 
 /** Total size from `Content-Range: bytes 0-99/1234`. */

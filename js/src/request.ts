@@ -12,6 +12,7 @@ import {
   inRange,
   integer,
   isObject,
+  isPlainObject,
   MAX_TOKEN_ID,
   number,
   show,
@@ -32,6 +33,8 @@ export interface CheckedRequest {
 const MAX_STOPS = 16;
 const MAX_STOP_TOKEN_IDS = 64;
 const MAX_LOGIT_BIASES = 300;
+/** The engine counts with 32 bits; no context is this long. */
+const MAX_TOKENS = 2 ** 32 - 1;
 
 const SHARED_FIELDS = [
   'model',
@@ -57,6 +60,9 @@ const SHARED_FIELDS = [
 ] as const;
 const CHAT_FIELDS: readonly string[] = ['messages', 'max_completion_tokens', ...SHARED_FIELDS];
 const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
+const MAX_METADATA = 16;
+const MAX_METADATA_KEY = 64;
+const MAX_METADATA_VALUE = 512;
 const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name', 'cache_control'];
 const PART_FIELDS: readonly string[] = ['type', 'text', 'cache_control'];
 
@@ -64,7 +70,7 @@ const PART_FIELDS: readonly string[] = ['type', 'text', 'cache_control'];
 export function checkChatRequest(params: unknown, models: readonly string[]): CheckedRequest {
   const fields = fieldsOf(params, CHAT_FIELDS);
   const { messages, breakpoints } = checkConversation(fields.messages);
-  const newer = integer(fields, 'max_completion_tokens', 1);
+  const newer = integer(fields, 'max_completion_tokens', 1, MAX_TOKENS);
   const checked = checkShared(fields, models, { messages }, breakpoints);
   const { engineRequest } = checked;
   if (newer !== undefined) {
@@ -83,7 +89,7 @@ export function checkTextRequest(params: unknown, models: readonly string[]): Ch
   if (typeof prompt === 'string') return checkShared(fields, models, { text: prompt });
   if (!Array.isArray(prompt)) throw bad(`prompt: a string or a list of token ids is needed, ${show(prompt)} given`);
   if (prompt.length === 0) throw bad('prompt: an empty list of token ids');
-  return checkShared(fields, models, { ids: prompt.map((id) => tokenId('prompt', id)) });
+  return checkShared(fields, models, { ids: Array.from(prompt, (id) => tokenId('prompt', id)) });
 }
 
 /** Checks messages and makes each content one text. */
@@ -102,6 +108,7 @@ function checkConversation(value: unknown): Conversation {
     throw bad(`messages: a list of at least one message is needed, ${show(value)} given`);
   }
   const conversation: Conversation = { messages: [], breakpoints: [] };
+  // Holes of a list are visited too.
   for (const [index, message] of value.entries()) checkMessage(message, `messages[${index}]`, conversation);
   return conversation;
 }
@@ -152,6 +159,7 @@ function checkShared(
 ): CheckedRequest {
   checkModel(fields.model, models);
   if ((fields.n ?? 1) !== 1) throw bad(`n: only 1 is supported, ${show(fields.n)} given`);
+  checkLabels(fields);
   const stream = flag(fields, 'stream');
   const engineRequest: EngineRequest = {
     input,
@@ -161,7 +169,7 @@ function checkShared(
     logitBias: checkLogitBias(fields.logit_bias),
     cache: checkCache(fields, breakpoints),
   };
-  const maxTokens = integer(fields, 'max_tokens', 1);
+  const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
   return { engineRequest, stream, includeUsage: checkStreamOptions(fields.stream_options, stream) };
 }
@@ -173,13 +181,31 @@ function checkModel(model: unknown, models: readonly string[]): void {
   throw bad(`model: ${show(model)} is not loaded; loaded is ${models.map(show).join(' or ')}`);
 }
 
+/** `user` and `metadata` have no effect; they are checked with OpenAI's limits so that a mistake shows here too. */
+function checkLabels({ user, metadata }: Fields): void {
+  if (user !== undefined && user !== null && typeof user !== 'string') {
+    throw bad(`user: a string is needed, ${show(user)} given`);
+  }
+  if (metadata === undefined || metadata === null) return;
+  if (!isPlainObject(metadata)) throw bad(`metadata: a plain object of strings is needed, ${show(metadata)} given`);
+  const entries = Object.entries(metadata);
+  if (entries.length > MAX_METADATA) throw bad(`metadata: ${entries.length} entries given, ${MAX_METADATA} allowed`);
+  for (const [key, value] of entries) {
+    if (key.length > MAX_METADATA_KEY) throw bad(`metadata: names of up to ${MAX_METADATA_KEY} characters are allowed`);
+    if (typeof value !== 'string' || value.length > MAX_METADATA_VALUE) {
+      const needed = `a string of up to ${MAX_METADATA_VALUE} characters is needed`;
+      throw bad(`metadata.${key}: ${needed}, ${show(value)} given`);
+    }
+  }
+}
+
 function checkSampling(fields: Fields): EngineSampling {
   return {
     temperature: number(fields, 'temperature', 0, 2) ?? 1,
     topK: integer(fields, 'top_k', 0, MAX_TOKEN_ID) ?? 0,
     topP: number(fields, 'top_p', 0, 1, true) ?? 1,
     minP: number(fields, 'min_p', 0, 1) ?? 0,
-    repetitionPenalty: number(fields, 'repetition_penalty', 0, 10, true) ?? 1,
+    repetitionPenalty: number(fields, 'repetition_penalty', 0, 2, true) ?? 1,
     frequencyPenalty: number(fields, 'frequency_penalty', -2, 2) ?? 0,
     presencePenalty: number(fields, 'presence_penalty', -2, 2) ?? 0,
     seed: integer(fields, 'seed', Number.MIN_SAFE_INTEGER) ?? randomSeed(),
@@ -195,7 +221,7 @@ function checkStop(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   const stops: unknown[] = Array.isArray(value) ? value : [value];
   if (stops.length > MAX_STOPS) throw bad(`stop: ${stops.length} texts given, ${MAX_STOPS} allowed`);
-  return stops.map((stop) => {
+  return Array.from(stops, (stop) => {
     if (typeof stop === 'string' && stop !== '') return stop;
     throw bad(`stop: texts that are not empty are needed, ${show(stop)} given`);
   });
@@ -207,12 +233,13 @@ function checkStopTokenIds(value: unknown): number[] {
   if (value.length > MAX_STOP_TOKEN_IDS) {
     throw bad(`stop_token_ids: ${value.length} ids given, ${MAX_STOP_TOKEN_IDS} allowed`);
   }
-  return value.map((id) => tokenId('stop_token_ids', id));
+  return Array.from(value, (id) => tokenId('stop_token_ids', id));
 }
 
 function checkLogitBias(value: unknown): [number, number][] {
   if (value === undefined || value === null) return [];
-  if (!isObject(value)) throw bad(`logit_bias: an object from token id to number is needed, ${show(value)} given`);
+  if (!isPlainObject(value))
+    throw bad(`logit_bias: a plain object from token id to number is needed, ${show(value)} given`);
   const entries = Object.entries(value);
   if (entries.length > MAX_LOGIT_BIASES) {
     throw bad(`logit_bias: ${entries.length} entries given, ${MAX_LOGIT_BIASES} allowed`);
@@ -225,7 +252,7 @@ function checkLogitBias(value: unknown): [number, number][] {
 
 function checkStreamOptions(value: unknown, stream: boolean): boolean {
   if (value === undefined || value === null) return false;
-  if (!isObject(value)) throw bad(`stream_options: an object is needed, ${show(value)} given`);
+  if (!isPlainObject(value)) throw bad(`stream_options: a plain object is needed, ${show(value)} given`);
   if (!stream) throw bad('stream_options: only with stream: true');
   for (const [key, field] of Object.entries(value)) {
     if (field !== undefined && key !== 'include_usage') {

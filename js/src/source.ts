@@ -3,6 +3,7 @@
  */
 
 import { cancelledError, PagewiseError } from './errors.js';
+import { bad, isPlainObject, show } from './fields.js';
 import type { PartSpec, SourceSpec } from './protocol.js';
 import type { ModelSource, PartSource, Registry, RegistryEntry, SourceOptions } from './types.js';
 
@@ -11,17 +12,18 @@ export const DEFAULT_REGISTRY = 'models/registry.json';
 
 /** Resolves a source; fetches the registry only for an id. */
 export async function resolveSource(source: ModelSource, options: SourceOptions): Promise<SourceSpec> {
-  const headers = { ...options.headers };
+  const headers = checkHeaders(options.headers);
+  if (typeof source === 'string' && source.trim() === '') throw bad('source: an empty text');
   if (typeof source === 'string' && isRegistryId(source)) {
-    const registryUrl = absolute(options.registry ?? DEFAULT_REGISTRY);
+    const registryUrl = absolute('registry', options.registry ?? DEFAULT_REGISTRY);
     const entry = await lookUp(source, registryUrl, options.signal);
-    const urls = entry.sources.map((url) => new URL(url, registryUrl).href);
+    const urls = entry.sources.map((url) => absolute(`registry: ${entry.id}`, url, registryUrl));
     return { id: entry.id, parts: [{ kind: 'url', urls }], bytes: entry.bytes, headers };
   }
   const sources: readonly PartSource[] = isList(source) ? source : [source];
   const parts = sources.map(partOf);
   const first = parts[0];
-  if (first === undefined) throw new PagewiseError('bad_request', 'source: an empty list of parts');
+  if (first === undefined) throw bad('source: an empty list of parts');
   const name = first.kind === 'blob' ? first.name : (first.urls[0] ?? '');
   return { id: idOf(name), parts, headers };
 }
@@ -37,8 +39,8 @@ function isList(source: ModelSource): source is readonly PartSource[] {
 
 function partOf(source: PartSource): PartSpec {
   if (source instanceof Blob) return { kind: 'blob', blob: source, name: nameOf(source) };
-  if (typeof source === 'string' || source instanceof URL) return { kind: 'url', urls: [absolute(source)] };
-  throw new PagewiseError('bad_request', 'source: a URL, a File or Blob, a list of those, or a registry id');
+  if (typeof source === 'string' || source instanceof URL) return { kind: 'url', urls: [absolute('source', source)] };
+  throw bad('source: a URL, a File or Blob, a list of those, or a registry id');
 }
 
 function nameOf(blob: Blob): string {
@@ -53,13 +55,49 @@ function idOf(name: string): string {
   return file.replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '') || 'model';
 }
 
-function absolute(url: string | URL): string {
-  const base = typeof document === 'undefined' ? globalThis.location?.href : document.baseURI;
-  try {
-    return new URL(url, base).href;
-  } catch {
-    throw new PagewiseError('bad_request', `source: "${url}" is not a valid address`);
+/** What `fetch` takes, besides the page's own protocol. */
+const PROTOCOLS = /^(https?|blob|data|[a-z-]+-extension):$/;
+
+/** The address that `url` means; `name` is what the caller calls it. */
+function absolute(name: string, url: string | URL, base: string | undefined = pageUrl()): string {
+  if (!(url instanceof URL) && (typeof url !== 'string' || url.trim() === '')) {
+    throw bad(`${name}: an address is needed, ${show(url)} given`);
   }
+  let address: URL;
+  try {
+    address = new URL(url, base);
+  } catch {
+    throw bad(`${name}: "${url}" is not a valid address`);
+  }
+  const { protocol, username, password } = address;
+  // `fetch` refuses these as if the network were down.
+  if (username !== '' || password !== '') {
+    throw bad(`${name}: an address with a user name or password cannot be fetched; give an Authorization header`);
+  }
+  if (PROTOCOLS.test(protocol) || (base !== undefined && protocol === new URL(base).protocol)) return address.href;
+  throw bad(`${name}: "${url}" cannot be fetched: http and https can, and a file that the visitor chose`);
+}
+
+function pageUrl(): string | undefined {
+  return typeof document === 'undefined' ? globalThis.location?.href : document.baseURI;
+}
+
+/** Refuses headers that `fetch` would refuse as if the network were down. Their values may be secret and are not shown. */
+function checkHeaders(headers: unknown): Record<string, string> {
+  if (headers === undefined) return {};
+  if (!isPlainObject(headers)) throw bad(`headers: a plain object from name to text is needed, ${show(headers)} given`);
+  const checked: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== 'string') throw bad(`headers: ${show(name)}: a text is needed`);
+    if (name.toLowerCase() === 'range') throw bad(`headers: ${show(name)} is Pagewise's own`);
+    try {
+      new Headers([[name, value]]);
+    } catch {
+      throw bad(`headers: ${show(name)} is not a valid name, or its value not a valid one`);
+    }
+    checked[name] = value;
+  }
+  return checked;
 }
 
 async function lookUp(id: string, registryUrl: string, signal: AbortSignal | undefined): Promise<RegistryEntry> {
@@ -67,7 +105,7 @@ async function lookUp(id: string, registryUrl: string, signal: AbortSignal | und
   const entry = models.find((model) => model.id === id);
   if (entry !== undefined) return entry;
   const known = models.map((model) => model.id).join(', ');
-  throw new PagewiseError('bad_request', `source: no model "${id}" in ${registryUrl}; it has ${known}`);
+  throw bad(`source: no model "${id}" in ${registryUrl}; it has ${known}`);
 }
 
 /** Fetches and checks a registry. */

@@ -37,7 +37,7 @@ export interface SourceOptions {
   signal?: AbortSignal;
   /** URL of the registry that ids are looked up in. Default: `models/registry.json` next to the page. */
   registry?: string | URL;
-  /** Extra headers for requests of model bytes, such as `Authorization`. */
+  /** Extra headers for requests of model bytes, such as `Authorization`; `Range` is Pagewise's own. */
   headers?: Readonly<Record<string, string>>;
   /** Makes the worker; for bundlers that do not understand `new Worker(new URL(…))`. Default: the package's own. */
   createWorker?: () => Worker;
@@ -172,7 +172,7 @@ export interface TokenizeOptions {
 
 /** Options of {@link Engine.logits}. */
 export interface LogitsOptions {
-  /** Indices into the ids, answered in ascending order. Default: the last. */
+  /** Indices into the ids, each at most once, answered in ascending order. Default: the last. */
   positions?: readonly number[];
 }
 

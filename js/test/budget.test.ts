@@ -209,3 +209,8 @@ test.each([
     new ConversationBudget({ contextTokens: 100, answerTokens: 10, countTokens, ...(options as object) });
   expect(make).toThrow(expect.objectContaining({ code: 'bad_request' }));
 });
+
+test.each([undefined, null, 3, [], new Map()])('refuses %o instead of options', (options) => {
+  const make = () => new ConversationBudget(options as never);
+  expect(make).toThrow(expect.objectContaining({ code: 'bad_request' }));
+});

@@ -7,7 +7,9 @@ const forever = (): Promise<never> => new Promise(() => undefined);
 
 function fake(options: FakeOptions = {}): { worker: FakeWorker; createWorker: () => Worker } {
   const worker = new FakeWorker(options);
-  return { worker, createWorker: () => worker.asWorker };
+  const fake = { createWorker: () => worker.asWorker };
+  // Not enumerable: options that `load` does not have are refused.
+  return Object.defineProperty(fake, 'worker', { value: worker }) as typeof fake & { worker: FakeWorker };
 }
 
 describe('load', () => {
@@ -109,6 +111,70 @@ describe('load', () => {
       offset: 0,
       message: expect.stringContaining('can no longer be read'),
     });
+  });
+});
+
+/** Expects a rejection with `bad_request`: not a plain error, and not one that is thrown at once. */
+async function expectRefused(call: () => Promise<unknown>, message: string): Promise<void> {
+  const failure = await call().then(
+    () => 'was not refused',
+    (error: unknown) => error,
+  );
+  expect(failure).toBeInstanceOf(PagewiseError);
+  expect(failure).toMatchObject({ code: 'bad_request', message: expect.stringContaining(message) });
+}
+
+describe('options', () => {
+  const OPTIONS = [null, 3, 'x', [], new Map(), new AbortController().signal];
+
+  test.each(OPTIONS)('that are %o instead of an object are refused by every call', async (options) => {
+    const engine = await Engine.load(fakeModel(), fake());
+    const bad = options as never;
+    for (const call of [
+      () => Engine.load(fakeModel(), bad),
+      () => Engine.inspect(fakeModel(), bad),
+      () => Engine.plan(fakeModel(), bad),
+      () => engine.chat.completions.create({ messages }, bad),
+      () => engine.completions.create({ prompt: 'a' }, bad),
+      () => engine.tokenize('a', bad),
+      () => engine.detokenize([1], bad),
+      () => engine.logits([1], bad),
+      () => engine.applyTemplate(messages, bad),
+    ]) {
+      await expectRefused(call, 'options: a plain object is needed');
+    }
+  });
+
+  test('that are unknown are refused by name, and those of a wrong kind', async () => {
+    const engine = await Engine.load(fakeModel(), fake());
+    const load = (options: object) => () => Engine.load(fakeModel(), { ...fake(), ...options } as never);
+    const refused: [() => Promise<unknown>, string][] = [
+      [load({ contextlength: 512 }), 'load: contextlength is not supported; supported are signal, registry'],
+      [load({ toString: 1 }), 'load: toString is not supported'],
+      [load({ signal: {} }), 'load: signal: an AbortSignal is needed, an object given'],
+      [load({ onProgress: 'x' }), 'load: onProgress: a function is needed'],
+      [load({ createWorker: {} }), 'load: createWorker: a function is needed'],
+      [() => Engine.inspect(fakeModel(), { contextLength: 5 } as never), 'inspect: contextLength is not supported'],
+      [() => engine.chat.completions.create({ messages }, { signal: {} as never }), 'create: signal: an AbortSignal'],
+      [() => engine.chat.completions.create({ messages }, { timeout: 5 } as never), 'create: timeout is not supported'],
+      [() => engine.completions.create({ prompt: 'a' }, { signal: new EventTarget() as never }), 'create: signal'],
+      [() => engine.tokenize('a', { addSpecial: 'no' as never }), 'tokenize: addSpecial: true or false is needed'],
+      [() => engine.logits([1], { positions: {} as never }), 'logits: positions: a list is needed'],
+      [() => engine.logits([1], { position: [0] } as never), 'logits: position is not supported'],
+    ];
+    for (const [call, message] of refused) await expectRefused(call, message);
+    await expect(load({ contextlength: undefined })()).resolves.toBeInstanceOf(Engine);
+  });
+
+  test.each([undefined, null, {}, 'worker.js', Promise.resolve()])('a createWorker that returns %o', async (junk) => {
+    const options = { createWorker: () => junk as never };
+    await expectRefused(() => Engine.load(fakeModel(), options), 'createWorker: it has to return a Worker');
+  });
+
+  test('logits of one position twice are refused, and ids with holes', async () => {
+    const engine = await Engine.load(fakeModel(), fake());
+    await expectRefused(() => engine.logits([7, 8], { positions: [0, 1, 0] }), 'position 0 is given twice');
+    await expectRefused(() => engine.logits(new Array(2)), 'a list of at least one token id');
   });
 });
 

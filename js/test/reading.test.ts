@@ -178,6 +178,59 @@ describe('failures that pass', () => {
   });
 });
 
+describe('the first answer', () => {
+  /** A server that sends of every answer only the first `share`, and then ends or breaks it. */
+  const cutting =
+    (share: number, isBroken: boolean): Handler =>
+    (_request, response, range) => {
+      const start = range?.[0] ?? 0;
+      const end = Math.min(range?.[1] ?? 0, FILE.length - 1) + 1;
+      const body = FILE.subarray(start, start + Math.ceil((end - start) * share));
+      const headers = { 'content-range': `bytes ${start}-${end - 1}/${FILE.length}` };
+      response.writeHead(206, isBroken ? { ...headers, 'content-length': end - start } : headers);
+      if (isBroken) response.write(body, () => setTimeout(() => response.destroy(), 10));
+      else response.end(body);
+    };
+
+  test.each([false, true])('of a server that cuts every answer in half goes on (broken: %s)', async (isBroken) => {
+    const { url, requests } = await serve(cutting(0.5, isBroken));
+    const reader = open(url);
+    await expectBytes(reader, 0, FIRST_BYTES);
+    const starts = requests.map((range) => Number(range.split('-')[0]));
+    expect(starts.slice(0, 3)).toEqual([0, FIRST_BYTES / 2, (FIRST_BYTES / 4) * 3]);
+    expect(new Set(starts).size).toBe(starts.length);
+    expect(starts.length).toBeGreaterThan(MAX_RETRIES + 1);
+    await expectBytes(reader, FIRST_BYTES + 5, 100_000);
+  });
+
+  test('that brings nothing is given up, with the byte it had reached', async () => {
+    const { url, requests } = await serve((request, response, range) =>
+      cutting(range?.[0] === 0 ? 0.5 : 0, false)(request, response, range),
+    );
+    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'network', url, offset: FIRST_BYTES / 2 });
+    expect(requests.length).toBe(1 + MAX_RETRIES);
+  });
+
+  test('does not go on with another version of the file', async () => {
+    let version = 0;
+    const { url } = await serve((request, response, range) => {
+      response.setHeader('etag', `"${version++}"`);
+      cutting(0.5, false)(request, response, range);
+    });
+    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'network', message: /changed/ });
+  });
+
+  test('that broke goes on only where ranges are sent', async () => {
+    let isFirst = true;
+    const { url } = await serve((request, response, range) => {
+      const handler = isFirst ? cutting(0.5, true) : whole;
+      isFirst = false;
+      handler(request, response, range);
+    });
+    await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'network', message: /another range/ });
+  });
+});
+
 describe('failures that stay', () => {
   test('too many are network, with address and offset', async () => {
     const { url, requests } = await serve((request, response, range) => {

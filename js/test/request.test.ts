@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { PagewiseError } from '../src/errors.js';
 import { checkChatRequest, checkTextRequest } from '../src/request.js';
@@ -15,6 +16,26 @@ function refusal(run: () => unknown): string {
   }
   throw new Error('was not refused');
 }
+
+describe("limits are the engine's", () => {
+  test('a repetition_penalty that the engine would refuse is refused here', () => {
+    expect(check({ repetition_penalty: 2 }).engineRequest.sampling.repetitionPenalty).toBe(2);
+    expect(refusal(() => check({ repetition_penalty: 5 }))).toContain('over 0 to 2');
+  });
+
+  test('a max_tokens beyond 32 bits is refused by name', () => {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      expect(refusal(() => check({ [name]: Number.MAX_SAFE_INTEGER }))).toContain(`${name}: an integer from 1`);
+    }
+  });
+
+  test('the holes of a list are refused by name', () => {
+    expect(refusal(() => check({ messages: new Array(2) }))).toContain('messages[0]');
+    expect(refusal(() => check({ stop: new Array(2) }))).toContain('stop');
+    expect(refusal(() => check({ stop_token_ids: new Array(2) }))).toContain('stop_token_ids');
+    expect(refusal(() => checkTextRequest({ prompt: new Array(2) }, []))).toContain('prompt');
+  });
+});
 
 describe('a chat request', () => {
   test('gets the defaults that OpenAI documents', () => {
@@ -123,6 +144,14 @@ describe('a chat request', () => {
     [{ max_tokens: 1, max_completion_tokens: 2 }, 'max_completion_tokens: 2 contradicts max_tokens: 1'],
     [{ logit_bias: { a: 1 } }, 'logit_bias: token ids are needed as keys, "a" given'],
     [{ logit_bias: { 1: 101 } }, 'logit_bias.1: a number from -100 to 100 is needed, 101 given'],
+    [{ stream: true, stream_options: new Map() }, 'stream_options: a plain object'],
+    [{ user: 3 }, 'user: a string is needed, 3 given'],
+    [{ metadata: 'x' }, 'metadata: a plain object of strings is needed, "x" given'],
+    [{ metadata: new Map([['a', 'b']]) }, 'metadata: a plain object'],
+    [{ metadata: { a: 1 } }, 'metadata.a: a string of up to 512 characters is needed, 1 given'],
+    [{ metadata: { a: 'x'.repeat(513) } }, 'metadata.a: a string of up to 512'],
+    [{ metadata: { ['x'.repeat(65)]: '' } }, 'metadata: names of up to 64'],
+    [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [i, ''])) }, 'metadata: 17 entries given'],
     [{ stop: [''] }, 'stop: texts that are not empty are needed'],
     [{ stop: Array.from({ length: 17 }, String) }, 'stop: 17 texts given, 16 allowed'],
     [{ stop_token_ids: [-1] }, 'stop_token_ids: token ids'],
@@ -147,6 +176,18 @@ describe('a chat request', () => {
   test.each([undefined, null, 3, []])('%j is no request', (params) => {
     expect(refusal(() => checkChatRequest(params, []))).toContain('a request object is needed');
   });
+});
+
+test.each([new Map([[7, 1]]), new Date(0), new Set([7]), Uint8Array.of(1), new Headers()])(
+  'logit_bias as %o is refused, not taken as empty',
+  (bias) => expect(refusal(() => check({ logit_bias: bias }))).toContain('logit_bias: a plain object'),
+);
+
+test('plain objects without a prototype, or of another window, are plain', () => {
+  const bias = Object.assign(Object.create(null), { 7: 1 });
+  expect(check({ logit_bias: bias }).engineRequest.logitBias).toEqual([[7, 1]]);
+  const other = runInNewContext('({ 7: 1 })');
+  expect(check({ logit_bias: other }).engineRequest.logitBias).toEqual([[7, 1]]);
 });
 
 describe('a text request', () => {

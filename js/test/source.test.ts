@@ -48,6 +48,53 @@ describe('addresses', () => {
   });
 });
 
+describe('what fetch would refuse as if the network were down', () => {
+  const url = 'https://x.example/m.gguf';
+
+  test.each(['', '  ', [''], [url, ' ']])('an empty source %j', async (source) => {
+    const fetch = answer(() => new Response('', { status: 404 }));
+    await expect(resolveSource(source, {})).rejects.toMatchObject({ code: 'bad_request', message: /^source: an/ });
+    expect(fetch).not.toHaveBeenCalled();
+  });
+
+  test.each(['', ' ', 3, {}])('a registry that is no address: %j', async (registry) => {
+    const failure = { code: 'bad_request', message: expect.stringContaining('registry: an address is needed') };
+    await expect(resolveSource('tiny', { registry: registry as never })).rejects.toMatchObject(failure);
+  });
+
+  test.each(['ftp://x.example/m.gguf', 'C:\\models\\m.gguf', 'file:///m.gguf', 'https://me:secret@x.example/m.gguf'])(
+    '%s',
+    async (source) => {
+      const failure = await resolveSource(source, {}).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: 'bad_request', message: expect.stringContaining('cannot be fetched') });
+      expect(String(failure)).not.toContain('secret');
+    },
+  );
+
+  test("an address that a registry's entry has", async () => {
+    answer(() => Response.json({ models: [{ ...entry, sources: ['http://'] }] }));
+    const failure = { code: 'bad_request', message: expect.stringContaining('registry: tiny') };
+    await expect(resolveSource('tiny', { registry: 'https://page.example/r.json' })).rejects.toMatchObject(failure);
+  });
+
+  test.each([
+    [{ 'a b': 'secret' }, '"a b" is not a valid name'],
+    [{ '': 'secret' }, '"" is not a valid name'],
+    [{ A: 'secret\n' + 'B: c' }, '"A" is not a valid name, or its value'],
+    [{ A: 'secret…' }, '"A" is not a valid name, or its value'],
+    [{ A: undefined }, '"A": a text is needed'],
+    [{ A: 3 }, '"A": a text is needed'],
+    [{ range: 'secret' }, '"range" is Pagewise\'s own'],
+    [new Headers({ A: 'secret' }), 'headers: a plain object'],
+    [[['A', 'secret']], 'headers: a plain object'],
+    [null, 'headers: a plain object'],
+  ])('headers %o', async (headers, message) => {
+    const failure = await resolveSource(url, { headers: headers as never }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'bad_request', message: expect.stringContaining(message) });
+    expect(String(failure)).not.toContain('secret');
+  });
+});
+
 describe('files', () => {
   test('alone and in parts, mixed with addresses', async () => {
     const file = new File(['x'], 'My Model.gguf');

@@ -117,6 +117,13 @@ impl Gpu {
         self.device.destroy();
     }
 
+    /// Remembers that the device is gone.
+    pub(super) fn note_loss(&self, why: String) {
+        if let Ok(mut faults) = self.faults.lock() {
+            faults.lost.get_or_insert(why);
+        }
+    }
+
     /// The first thing that went wrong, if anything did.
     pub(super) fn fault(&self) -> Result<()> {
         let Ok(faults) = self.faults.lock() else {

@@ -198,8 +198,10 @@ async fn map(gpu: &Gpu, buffer: &wgpu::Buffer, bytes: u64) -> Result<Vec<u32>> {
         let _ = sender.send(result);
     });
     wait(gpu)?;
+    // Some browsers fail the read before they say that the device is gone: the failure is remembered as that.
     let lost = |why: String| {
-        gpu.fault().err().unwrap_or_else(|| Error::DeviceLost(format!("reading from the GPU failed: {why}")))
+        gpu.note_loss(format!("reading from it failed: {why}"));
+        gpu.fault().err().unwrap_or(Error::DeviceLost(why))
     };
     match receiver.await {
         Ok(Ok(())) => {}

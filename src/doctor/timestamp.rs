@@ -33,7 +33,9 @@ pub(super) fn timestamp(text: &[char], start: usize) -> Option<(usize, bool)> {
     loop {
         let next = if let Some(next) = read(text, at, date) {
             has_date = true;
-            next
+            let after = read(text, next, joined_time);
+            has_time |= after.is_some();
+            after.unwrap_or(next)
         } else if let Some(next) = read(text, at, time) {
             has_time = true;
             next
@@ -112,7 +114,7 @@ fn year_last(cursor: &mut Cursor<'_>) -> Option<()> {
         .map(drop)
 }
 
-/// 20250131, also with the time of day: 20250131T101500, 20250131101500
+/// 20250131, also with the time of day: 20250131101500
 fn compact(cursor: &mut Cursor<'_>) -> Option<()> {
     let number = attempt(cursor, |cursor| cursor.number(8, 8))
         .or_else(|| attempt(cursor, |cursor| cursor.number(14, 14)).map(|number| number / 1_000_000))?;
@@ -164,7 +166,24 @@ fn day_month(cursor: &mut Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// 10:15, 10:15:30.123Z, 10:15 pm, 10:15+02:00, 101530 after a date's T
+/// The time of day in names of files, right behind the date: _10-15-30, T101530
+fn joined_time(cursor: &mut Cursor<'_>) -> Option<()> {
+    cursor.take(|c| matches!(c, '_' | 'T'))?;
+    let parts = |cursor: &mut Cursor<'_>| {
+        for separated in [false, true, true] {
+            if separated {
+                cursor.eat('-')?;
+            }
+            cursor.number(2, 2)?;
+        }
+        Some(())
+    };
+    attempt(cursor, parts).or_else(|| cursor.number(6, 6).map(drop))?;
+    attempt(cursor, |cursor| cursor.eat('Z'));
+    cursor.is_boundary().then_some(())
+}
+
+/// 10:15, 10:15:30.123Z, 10:15 pm, 10:15+02:00
 fn time(cursor: &mut Cursor<'_>) -> Option<()> {
     (cursor.number(1, 2)? < 25).then_some(())?;
     cursor.eat(':')?;

@@ -110,8 +110,8 @@ impl Parser {
     /// Parses what has arrived.
     ///
     /// # Errors
-    /// `corrupt_model` for a file that is damaged or asks for more than the limits allow, `unsupported_model` for one that is
-    /// no little-endian GGUF of version 2 or 3, or has a tensor of a format we do not know.
+    /// `corrupt_model` for a file that is no GGUF, is damaged, or asks for more than the limits allow, `unsupported_model` for
+    /// a GGUF that is not little-endian and of version 2 or 3, or has a tensor of a format we do not know.
     pub fn advance(&mut self) -> Result<Progress> {
         loop {
             let mut cursor = Cursor::new(&self.buffer, self.parsed, self.base, self.file_size);
@@ -160,7 +160,8 @@ impl Parser {
         let failed = |message: String| Err(Stop::Failed(Error::UnsupportedModel(message)));
         let magic = cursor.array::<4>()?;
         if &magic != b"GGUF" {
-            return failed(format!("not a GGUF file: it starts with `{}`", magic.escape_ascii()));
+            let message = format!("not a GGUF file: it starts with `{}`", magic.escape_ascii());
+            return Err(Stop::Failed(Error::CorruptModel(message)));
         }
         let version = cursor.u32()?;
         if (1..=3).contains(&version.swap_bytes()) {

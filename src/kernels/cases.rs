@@ -248,6 +248,43 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
     b.finish(format!("{shape:?}"), step(t), vec![q, out], false)
 }
 
+/// Values that an f16 cache cannot hold: those beyond its range become the nearest finite one, and what is not finite
+/// stays so, because a made-up number in its place would end in an answer instead of an error.
+pub fn store_of_values_beyond_f16(tuning: &Tuning) -> Case {
+    const T: usize = 3;
+    const HEAD_DIM: usize = 32;
+    let mut b = Builder::new();
+    let tokens = b.tokens(T, 5, 1);
+    let tokens = b.input("tokens", tokens);
+    let mut qkv = b.random.floats(T * 3 * HEAD_DIM);
+    for (at, value) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e6, -1e6].into_iter().enumerate() {
+        // Of the first token's key, and of the last one's value.
+        qkv[HEAD_DIM + 2 * at] = value.to_bits();
+        qkv[(3 * T - 1) * HEAD_DIM + 5 * at] = value.to_bits();
+    }
+    let qkv = b.input("qkv", qkv);
+    // No rotation, so that what is stored is exact.
+    let angles = (0..16 * HEAD_DIM / 2).flat_map(|_| [1.0_f32.to_bits(), 0]).collect();
+    let angles = b.input("angles", angles);
+    let (norms, q) = (b.floats("norms", 2 * HEAD_DIM), b.floats("q", T * HEAD_DIM));
+    let num_words = 2 * TABLE_STRIDE * 16 * HEAD_DIM / 2;
+    let caches = ["k", "v"].map(|label| b.input(label, vec![0; num_words]));
+    let rope = RopeStore {
+        heads: 1,
+        kv_heads: 1,
+        head_dim: HEAD_DIM,
+        rope_dim: HEAD_DIM,
+        neox: false,
+        qk_norm: None,
+        scale: 1.0,
+        kv: KvFormat::F16,
+        group: 0,
+        tuning: *tuning,
+    };
+    b.recording.dispatch(rope, &[qkv, angles, norms, tokens, q, caches[0], caches[1]], RowClass::Any);
+    b.finish("store of values beyond f16".to_owned(), step(T), caches.to_vec(), true)
+}
+
 /// Rows of two layer groups copied within one layer's caches: only its own group's are.
 pub fn copy_rows(num_copies: usize, row_words: usize) -> Case {
     let mut b = Builder::new();

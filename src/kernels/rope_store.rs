@@ -119,10 +119,16 @@ impl RopeStore {
             KvFormat::F16 => {
                 let words = &mut cache[row * self.head_dim / 2..][..self.head_dim / 2];
                 for (word, pair) in words.iter_mut().zip(values.chunks_exact(2)) {
-                    let [low, high] = [pair[0], pair[1]].map(|x| f16::from_f32(x.clamp(-65504.0, 65504.0)).to_bits());
+                    let [low, high] = [pair[0], pair[1]].map(half);
                     *word = u32::from(low) | u32::from(high) << 16;
                 }
             }
         }
     }
+}
+
+/// The bits of the nearest finite f16; NaN for what is not finite, so that nothing is drawn from it.
+fn half(value: f32) -> u16 {
+    const NAN: u16 = 0x7e00;
+    if value.is_finite() { f16::from_f32(value.clamp(-65504.0, 65504.0)).to_bits() } else { NAN }
 }

@@ -7,6 +7,9 @@ use crate::{Error, Result};
 /// Architectures that this engine runs, as GGUF names them.
 pub const SUPPORTED: [&str; 2] = ["llama", "gemma3"];
 
+/// Largest width, vocabulary or context, and longest window that makes a difference.
+const MAX_SIZE: usize = 1 << 24;
+
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
@@ -91,6 +94,12 @@ impl ModelConfig {
         }
         let keys = Keys { metadata, architecture: &architecture };
         let vocab = gguf.tensor("token_embd.weight")?.num_rows();
+        if let Some(crate::gguf::Value::Array(tokens)) = metadata.get("tokenizer.ggml.tokens")
+            && tokens.len() > vocab
+        {
+            let message = format!("a vocabulary of {} tokens, token_embd.weight has {vocab} rows", tokens.len());
+            return Err(Error::CorruptModel(message));
+        }
         let is_gemma = architecture == "gemma3";
         let width = keys.size("embedding_length")?;
         let heads = keys.size("attention.head_count")?;
@@ -162,8 +171,21 @@ impl ModelConfig {
             return unsupported(format!("keys of {} and values of another length are not supported", self.head_dim));
         }
         let sizes = [self.num_layers, self.width, self.feed_forward, self.vocab, self.context_length, self.head_dim];
-        if sizes.contains(&0) || sizes.iter().any(|&size| size > 1 << 24) || self.num_layers > 1024 {
-            return Err(Error::CorruptModel(format!("sizes out of range: {self:?}")));
+        if sizes.contains(&0) || sizes.iter().any(|&size| size > MAX_SIZE) || self.num_layers > 1024 {
+            return Err(Error::CorruptModel(format!(
+                "{} layers, width {}, feed-forward width {}, {} tokens of vocabulary, context {}, heads of {}: each has to be \
+                 1 to {MAX_SIZE}, and layers 1 to 1024",
+                self.num_layers, self.width, self.feed_forward, self.vocab, self.context_length, self.head_dim
+            )));
+        }
+        // On 32-bit targets a product that wraps would pass for the tensors' shapes.
+        if self.heads.checked_mul(self.head_dim).is_none_or(|size| size > MAX_SIZE) {
+            let [heads, head_dim] = [self.heads, self.head_dim];
+            return Err(Error::CorruptModel(format!("{heads} heads of {head_dim} values, at most {MAX_SIZE} in all")));
+        }
+        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
+            let key = keys.key("attention.layer_norm_rms_epsilon");
+            return Err(Error::CorruptModel(format!("{key} is {}", self.epsilon)));
         }
         if !self.head_dim.is_multiple_of(4) || self.head_dim > 512 || !self.rope.dim.is_multiple_of(2) {
             return unsupported(format!(
@@ -171,9 +193,11 @@ impl ModelConfig {
                 self.head_dim, self.rope.dim
             ));
         }
-        for (what, size) in
-            [("width", self.width), ("feed-forward width", self.feed_forward), ("heads", self.heads * self.head_dim)]
-        {
+        for (what, size) in [
+            ("width", self.width),
+            ("feed-forward width", self.feed_forward),
+            ("width of all heads", self.heads * self.head_dim),
+        ] {
             if !size.is_multiple_of(32) {
                 return unsupported(format!(
                     "a {what} of {size} is not supported: weight rows are read 32 values at a time"
@@ -251,6 +275,6 @@ impl Keys<'_> {
         };
         let base = self.metadata.opt_f32(&self.key("rope.freq_base_swa"))?.unwrap_or(10_000.0);
         let rope = Rope { base: base.into(), divisor: 1.0, ..rope };
-        Ok(Some(Sliding { window, period: 6, rope }))
+        Ok(Some(Sliding { window: window.min(MAX_SIZE), period: 6, rope }))
     }
 }

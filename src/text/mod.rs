@@ -11,6 +11,7 @@ mod special;
 mod stop;
 mod template;
 mod template_functions;
+mod template_limits;
 mod tokenizer;
 mod transcripts;
 mod vocab;

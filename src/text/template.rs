@@ -9,6 +9,7 @@ use minijinja::{Environment, ErrorKind, Value, context};
 use serde_json::Map;
 
 use super::template_functions;
+use super::template_limits;
 use crate::gguf::Metadata;
 use crate::{Error, Result};
 
@@ -76,6 +77,7 @@ impl ChatTemplate {
                 source.len()
             )));
         }
+        template_limits::check(source)?;
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(unusable)?);

@@ -15,12 +15,13 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 7] = [
+    let groups: [Cases; 8] = [
         projections_of_every_format,
         projections_of_every_epilogue,
         embeddings_of_every_format,
         norms,
         attention,
+        values_beyond_f16,
         row_copies,
         sampling,
     ];
@@ -62,6 +63,10 @@ pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
         }
     }
     all
+}
+
+pub(crate) fn values_beyond_f16(tuning: &Tuning) -> Vec<Case> {
+    vec![cases::store_of_values_beyond_f16(tuning)]
 }
 
 pub(crate) fn row_copies(_: &Tuning) -> Vec<Case> {

@@ -90,13 +90,13 @@ impl World {
 
     /// K2: what is written is in no cached block and in nobody else's.
     fn write(&mut self, group: usize, slot: u32, content: Option<Content>) {
-        let view = self.block(group, slot / BLOCK_SIZE as u32);
+        let view = self.block(group, slot as usize / BLOCK_SIZE);
         assert!(view.cached.is_none() && view.num_holders == 1, "K2: {view:?} is written");
         self.slots[group][slot as usize] = content;
     }
 
-    fn block(&self, group: usize, block: u32) -> BlockView {
-        *self.kv.blocks().iter().find(|view| (view.group, view.block) == (group, block)).unwrap()
+    fn block(&self, group: usize, block: usize) -> BlockView {
+        *self.kv.blocks().iter().find(|view| (view.group, view.block as usize) == (group, block)).unwrap()
     }
 
     /// K9: what a query sees is what was computed for these very tokens.

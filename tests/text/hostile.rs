@@ -1,7 +1,7 @@
 //! Vocabularies that contradict themselves: a typed error, never a panic.
 
 use pagewise::gguf::{Array, Value};
-use pagewise::text::{ChatTemplate, Tokenizer};
+use pagewise::text::{ChatTemplate, RenderOptions, Tokenizer};
 use proptest::prelude::*;
 
 use crate::support::{CONTROL, Entries, NORMAL, byte_level, byte_text, floats, ints, sentencepiece, strings};
@@ -137,4 +137,31 @@ proptest! {
             prop_assert_eq!(tokenizer.decode(&tokenizer.encode("abcabc", false, false).unwrap(), false), "abcabc");
         }
     }
+}
+
+/// Found by trying: each of these overflowed the stack of the template's parser or compiler.
+#[test]
+fn templates_that_nest_without_brackets_are_refused_and_those_within_the_limits_fit_a_small_stack() {
+    let chains: [fn(usize) -> String; 6] = [
+        |n| format!("{{{{ a{} }}}}", ".a".repeat(n)),
+        |n| format!("{{{{ {}1 }}}}", "-".repeat(n)),
+        |n| format!("{{{{ {}1 }}}}", "not ".repeat(n)),
+        |n| format!("{{{{ a{} }}}}", "~a".repeat(n)),
+        |n| format!("{{{{ a{} }}}}", "|trim".repeat(n)),
+        |n| format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(n)),
+    ];
+    // What a browser gives WebAssembly.
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    let run = move || {
+        for chain in chains {
+            let error = ChatTemplate::new(&chain(30_000), Vec::new()).unwrap_err();
+            assert_eq!(error.code(), "unsupported_model", "{error}");
+            // The longest that the limits let through is parsed, or refused, without harm.
+            for n in [250, 400, 680, 1023, 2040] {
+                let _ = ChatTemplate::new(&chain(n), Vec::new())
+                    .map(|template| template.render(&serde_json::json!([]), &RenderOptions::default()).map(drop));
+            }
+        }
+    };
+    small.spawn(run).unwrap().join().unwrap();
 }

@@ -125,6 +125,15 @@ function plainText(token: Token): string {
 
 /** Splits `markdown` into rendered blocks, taking those that did not change from `previous`. */
 export function renderBlocks(markdown: string, previous: readonly Block[] = []): Block[] {
+  try {
+    return parseBlocks(markdown, previous);
+  } catch {
+    // Nested deeper than the parser's stack, as when a model repeats `>` without end: shown as it was written.
+    return [{ source: markdown, html: `<p>${escapeHtml(markdown)}</p>`, text: markdown.trim() }];
+  }
+}
+
+function parseBlocks(markdown: string, previous: readonly Block[]): Block[] {
   const tokens = marked.lexer(markdown);
   const blocks: Block[] = [];
   for (const token of tokens) {

@@ -29,6 +29,8 @@ export interface FakeOptions {
   failCode: ErrorCode | null;
   /** Stops answering after this many words until it is cancelled; null runs through. */
   holdAnswerAt: number | null;
+  /** Tokens of every prompt. */
+  promptTokens: number;
 }
 
 export const fakeOptions: FakeOptions = {
@@ -37,6 +39,7 @@ export const fakeOptions: FakeOptions = {
   holdLoadAt: null,
   failCode: null,
   holdAnswerAt: null,
+  promptTokens: 24,
 };
 
 /** The requests made, newest last. */
@@ -94,6 +97,10 @@ export class Engine {
     { signal }: RequestOptions = {},
   ): Promise<AsyncIterable<ChatCompletionChunk>> {
     fakeRequests.push(params);
+    const [asked, allowed] = [fakeOptions.promptTokens + (params.max_tokens ?? 1), this.info.contextLength];
+    if (asked > allowed) {
+      throw new PagewiseError('context_too_long', `context too long: ${asked} tokens asked, ${allowed} allowed`);
+    }
     return this.stream(params, signal);
   }
 
@@ -102,7 +109,8 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<ChatCompletionChunk> {
     const words = fakeOptions.answer.match(/\S+\s*|\s+/g) ?? [];
-    const numWords = Math.min(words.length, params.max_tokens ?? Infinity);
+    const room = this.info.contextLength - fakeOptions.promptTokens;
+    const numWords = Math.min(words.length, params.max_tokens ?? room);
     await pause(signal);
     for (const [index, word] of words.slice(0, numWords).entries()) {
       if (fakeOptions.holdAnswerAt === index) await forever(signal);
@@ -111,7 +119,12 @@ export class Engine {
       await pause(signal);
     }
     yield this.chunk({ finish_reason: numWords < words.length ? 'length' : 'stop' });
-    const usage = { prompt_tokens: 24, completion_tokens: numWords, total_tokens: 24 + numWords };
+    const { promptTokens } = fakeOptions;
+    const usage = {
+      prompt_tokens: promptTokens,
+      completion_tokens: numWords,
+      total_tokens: promptTokens + numWords,
+    };
     const timings = { queue_ms: 1, ttft_ms: 182, tpot_ms: 23.4, prefill_tokens_per_s: 131, decode_tokens_per_s: 42.7 };
     yield { ...this.chunk({}), choices: [], usage, timings };
   }

@@ -70,6 +70,13 @@ describe('renderBlocks', () => {
     for (let end = 0; end <= text.length; end += 1) expect(() => renderBlocks(text.slice(0, end))).not.toThrow();
   });
 
+  it('nesting deeper than the stack is shown as it was written', () => {
+    const text = '>'.repeat(20_000);
+    const blocks = renderBlocks(text);
+    expect(blocks).toEqual([{ source: text, html: `<p>${'&gt;'.repeat(20_000)}</p>`, text }]);
+    expect(html('1. '.repeat(8000) + '<img src=x onerror=alert(1)>')).not.toContain('<img');
+  });
+
   it('gives the words alone for announcements', () => {
     expect(renderBlocks('**a** [b](https://x.y) `c`')[0]?.text).toBe('a b c');
     expect(renderBlocks('- one\n- two')[0]?.text).toBe('one two');

@@ -35,6 +35,11 @@ describe('parseChoice', () => {
   });
 });
 
+it('a per cent sign that encodes nothing stays in the name of a model', () => {
+  expect(choiceName({ kind: 'url', url: 'https://x.example/100%zz.gguf' })).toBe('100%zz.gguf');
+  expect(choiceName({ kind: 'url', url: 'https://x.example/a%20b.gguf' })).toBe('a b.gguf');
+});
+
 describe('files', () => {
   const file = (name: string): File => new File(['x'], name);
 

@@ -113,6 +113,34 @@ describe('asking', () => {
     await answered();
     expect(log().textContent).toContain('Cut at max tokens');
   });
+
+  it.each([
+    ['with a context of 512 and the default of 512 max tokens', 24, 512],
+    ['late in a long conversation', 8100, 8192],
+  ])('answers %s', async (_when, promptTokens, contextLength) => {
+    fakeOptions.promptTokens = promptTokens;
+    open(`?model=${MODEL}&context_length=${contextLength}`);
+    await ask('Hi');
+    await answered();
+    expect(log().textContent).toContain(fakeOptions.answer);
+    expect(fakeRequests.map((request) => request.max_tokens)).toEqual([512, undefined]);
+  });
+
+  it('says when the context, not max tokens, cut an answer', async () => {
+    fakeOptions.promptTokens = 509;
+    open(`?model=${MODEL}&context_length=512`);
+    await ask('Hi');
+    await answered();
+    expect(log().textContent).toContain('Cut: the context is full');
+  });
+
+  it('says that a conversation is too long when its messages alone are', async () => {
+    fakeOptions.promptTokens = 512;
+    open(`?model=${MODEL}&context_length=512`);
+    await ask('Hi');
+    await waitFor(() => expect(log().textContent).toContain('too long for the model'));
+    expect(fakeRequests).toHaveLength(2);
+  });
 });
 
 describe('stopping', () => {

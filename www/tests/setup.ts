@@ -1,6 +1,9 @@
 /** What jsdom lacks and the page uses. */
-import { cleanup } from '@testing-library/preact';
+import { cleanup, configure } from '@testing-library/preact';
 import { afterEach } from 'vitest';
+
+// Looking for roles is slow in jsdom, and a busy machine is slower still.
+configure({ asyncUtilTimeout: 4000 });
 
 afterEach(() => {
   cleanup();

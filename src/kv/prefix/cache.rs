@@ -221,12 +221,11 @@ impl PrefixCache {
         own: [Option<BlockId>; MAX_GROUPS],
     ) -> Stored {
         let key = key(tokens);
-        let known = self.trie.child(parent, &key);
-        let id = known.unwrap_or_else(|| {
+        let (id, is_new) = self.trie.child_or_new(parent, key, self.now_ms);
+        if is_new {
             self.change(parent, |parent| parent.num_children += 1);
-            self.trie.insert(parent, key, self.now_ms)
-        });
-        let mut stored = Stored { node: id, blocks: own, is_new: known.is_none() };
+        }
+        let mut stored = Stored { node: id, blocks: own, is_new };
         for (group, block) in stored.blocks.iter_mut().enumerate() {
             let Some(own) = *block else { continue };
             match self.trie.get(id).slots[group].block {

@@ -1,6 +1,7 @@
 //! Nodes and the one map that finds them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 use super::order::Rank;
@@ -174,24 +175,33 @@ impl Trie {
         [Box::new(before), Box::new(after)]
     }
 
-    /// A new child without a block.
-    pub(super) fn insert(&mut self, parent: NodeId, key: Key, now_ms: u64) -> NodeId {
-        let above = self.get_mut(parent);
+    /// The child with these tokens, and whether it is new: then it has no block yet, and the parent's count of children
+    /// is the caller's.
+    pub(super) fn child_or_new(&mut self, parent: NodeId, key: Key, now_ms: u64) -> (NodeId, bool) {
+        let next = self.next_id();
+        match self.map.entry((parent, key)) {
+            Entry::Occupied(entry) => return (*entry.get(), false),
+            Entry::Vacant(entry) => entry.insert(next),
+        };
+        let above = self.get(parent);
         let depth = above.parent.map_or(0, |_| above.depth + 1);
         let path_hash = path_hash(above.path_hash, &key);
-        let node = self.add(Node { depth, path_hash, ..blank(Some(parent), key, now_ms) });
-        let old = self.map.insert((parent, key), node);
-        assert_eq!(old, None, "the node is there already");
-        node
+        (self.add(Node { depth, path_hash, ..blank(Some(parent), key, now_ms) }), true)
+    }
+
+    /// The id that [`Trie::add`] will give.
+    fn next_id(&self) -> NodeId {
+        let fresh = || NodeId::try_from(self.nodes.len()).expect("there are no more nodes than blocks and sequences");
+        self.unused.last().copied().unwrap_or_else(fresh)
     }
 
     fn add(&mut self, node: Node) -> NodeId {
-        if let Some(id) = self.unused.pop() {
-            self.nodes[id as usize] = Some(node);
-            return id;
+        let id = self.next_id();
+        match self.unused.pop() {
+            Some(_) => self.nodes[id as usize] = Some(node),
+            None => self.nodes.push(Some(node)),
         }
-        self.nodes.push(Some(node));
-        NodeId::try_from(self.nodes.len() - 1).expect("there are no more nodes than blocks and sequences")
+        id
     }
 
     /// Forgets a node. Its parent's counts are the caller's.

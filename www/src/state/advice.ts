@@ -100,8 +100,8 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
     case 'context_too_long':
       return {
         title: 'This conversation is too long for the model',
-        text: 'Its messages and the longest answer together exceed the context. Your message is kept.',
-        steps: ['Start a new chat.', 'Lower max tokens, or load the model with a longer context.'],
+        text: 'Its messages alone fill the context. Your message is kept.',
+        steps: ['Start a new chat.', 'Or send a shorter message, or load the model with a longer context.'],
         actions: ['new_chat', 'settings', 'retry'],
       };
     case 'device_lost':

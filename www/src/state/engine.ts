@@ -1,5 +1,12 @@
 /** What the page needs from the `pagewise` package, in the page's words. The only file that imports it. */
-import { type ChatCompletionCreateParamsStreaming, Engine, type EngineInfo, type LoadOptions } from 'pagewise';
+import {
+  type ChatCompletionChunk,
+  type ChatCompletionCreateParamsStreaming,
+  Engine,
+  type EngineInfo,
+  type LoadOptions,
+  PagewiseError,
+} from 'pagewise';
 import { type ModelChoice, REGISTRY_URL, toSource } from './models';
 import type { Settings } from './settings';
 
@@ -15,8 +22,8 @@ export interface AnswerStats {
   readonly ttftMs: number | null;
   /** null for an answer of one token, which has no pace. */
   readonly decodeTokensPerS: number | null;
-  /** Whether the answer ended at a limit (longest answer, context) rather than because the model was done. */
-  readonly isCut: boolean;
+  /** The limit that the answer ended at; null when the model was done. */
+  readonly cutBy: 'max_tokens' | 'context' | null;
 }
 
 /** A piece of an answer: words, or in the end how it went. */
@@ -71,7 +78,7 @@ async function* streamAnswer(
   settings: Settings,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart> {
-  const stream = await engine.chat.completions.create(toRequest(messages, settings), { signal });
+  const stream = await startAnswer(engine, toRequest(messages, settings), signal);
   let isCut = false;
   for await (const chunk of stream) {
     const choice = chunk.choices[0];
@@ -79,16 +86,39 @@ async function* streamAnswer(
     if (choice?.finish_reason === 'length') isCut = true;
     if (!chunk.usage) continue;
     const timings = chunk.timings;
+    const answerTokens = chunk.usage.completion_tokens;
+    const limit = answerTokens < settings.maxTokens ? 'context' : 'max_tokens';
     yield {
       kind: 'stats',
       stats: {
         promptTokens: chunk.usage.prompt_tokens,
-        answerTokens: chunk.usage.completion_tokens,
+        answerTokens,
         ttftMs: timings?.ttft_ms ?? null,
         decodeTokensPerS: timings?.decode_tokens_per_s || null,
-        isCut,
+        cutBy: isCut ? limit : null,
       },
     };
+  }
+}
+
+/**
+ * Max tokens is the most the visitor wants, not what must be free: where the context leaves less, the answer may fill it.
+ * The engine refuses a request whose prompt and `max_tokens` do not fit together. Then what is left is less than
+ * `max_tokens`, so that a request without it, which ends when the context is full, has the right limit; and only the
+ * engine knows the prompt's tokens exactly. It refuses that request too where the prompt alone does not fit.
+ */
+async function startAnswer(
+  engine: Engine,
+  request: ChatCompletionCreateParamsStreaming,
+  signal: AbortSignal,
+): Promise<AsyncIterable<ChatCompletionChunk>> {
+  const { completions } = engine.chat;
+  try {
+    return await completions.create(request, { signal });
+  } catch (error) {
+    if (!(error instanceof PagewiseError) || error.code !== 'context_too_long') throw error;
+    const { max_tokens: _, ...unlimited } = request;
+    return await completions.create(unlimited, { signal });
   }
 }
 

@@ -96,7 +96,12 @@ export function chooseKnown(model: KnownModel): ModelChoice {
 
 function fileName(url: string): string {
   const last = new URL(url).pathname.split('/').at(-1);
-  return last ? decodeURIComponent(last) : url;
+  try {
+    return last ? decodeURIComponent(last) : url;
+  } catch {
+    // A per cent sign that encodes nothing is allowed in an address.
+    return last ?? url;
+  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

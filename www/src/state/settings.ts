@@ -110,7 +110,7 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
     key: 'maxTokens',
     param: 'max_tokens',
     label: 'Max tokens',
-    help: 'Longest answer, in tokens; one is about three quarters of a word.',
+    help: 'Longest answer, in tokens; one is about three quarters of a word. A full context ends it sooner.',
     min: 1,
     max: 8192,
     step: 1,

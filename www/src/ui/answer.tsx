@@ -47,7 +47,9 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
           )}
           {stats && <Stats stats={stats} />}
           {status === 'stopped' && <span class="note">Stopped</span>}
-          {stats?.isCut && status === 'done' && <span class="note">Cut at max tokens</span>}
+          {stats?.cutBy && status === 'done' && (
+            <span class="note">{stats.cutBy === 'context' ? 'Cut: the context is full' : 'Cut at max tokens'}</span>
+          )}
         </div>
       )}
     </div>
