@@ -8,10 +8,11 @@ mod common;
 
 use common::golden::{Prompt, Reference, close, greedy, open_gpu, real_model, tiny_model};
 use pagewise::compute::Executor;
-use pagewise::engine::{Evaluation, evaluate};
+use pagewise::engine::{Engine, EngineOptions, Evaluation, evaluate};
 use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
-use pagewise::model::{Model, ModelConfig, ModelOptions, load_cpu, load_gpu, probe};
+use pagewise::model::{Forward as _, Logits as _, Model, ModelConfig, ModelOptions, load_cpu, load_gpu, probe};
+use pagewise::text::Tokenizer;
 use pollster::block_on;
 
 fn options(kv: KvFormat) -> ModelOptions {
@@ -140,4 +141,17 @@ fn the_probe_passes_on_the_native_adapter() {
             assert_eq!(block_on(probe(gpu, &config, &gguf, KvFormat::F16)).unwrap().tuning(), tuning);
         }
     }
+}
+
+/// A context that is no multiple of the block size is kept to, not rounded up.
+#[test]
+fn the_context_is_exactly_what_was_asked_for() {
+    let (gguf, source) = open(&tiny_model("tiny-llama").0);
+    let options = ModelOptions { context_length: Some(100), ..ModelOptions::default() };
+    let model = block_on(load_cpu(&gguf, &source, &options)).unwrap();
+    assert_eq!((model.plan().context_length, model.limits().context_length), (100, 100));
+    let tokenizer = std::rc::Rc::new(Tokenizer::from_metadata(&gguf.metadata).unwrap());
+    let groups = model.groups();
+    let engine = Engine::new(model, tokenizer, groups, EngineOptions::default());
+    assert_eq!(engine.context_length(), 100);
 }

@@ -104,7 +104,10 @@ function makePrompts({ program, model }) {
   const { ids } = JSON.parse(capture(program, ['tokenize', model, TEXT]));
   if (ids.length < PROMPT_TOKENS) throw new Error(`the text has ${ids.length} tokens, ${PROMPT_TOKENS} needed`);
   const turned = (by) => [...ids.slice(by), ...ids.slice(0, by)].slice(0, PROMPT_TOKENS);
-  return Array.from({ length: ROUNDS + 1 }, (_, round) => turned(5 * round));
+  const prompts = Array.from({ length: ROUNDS + 1 }, (_, round) => turned(5 * round));
+  // Two that begin alike would share what a prefix cache keeps.
+  if (new Set(prompts.map(([first]) => first)).size !== prompts.length) throw new Error('prompts that begin alike');
+  return prompts;
 }
 
 const detokenize = ({ program, model }, ids) => JSON.parse(capture(program, ['detokenize', model, ids.join(',')])).text;
@@ -142,16 +145,20 @@ await main(async () => {
   const prompts = makePrompts(prepared);
   const load = await step('waiting for a quiet machine', waitForQuiet);
   const start = new Date();
+  const commit = capture('git', ['describe', '--always', '--dirty'], { cwd: root }) ?? 'unknown';
   const { version } = await pagewiseNative(prepared);
   const lavapipe = await natively(prepared, prompts);
   const chromium = await inBrowser(prepared, version, prompts);
   const pairs = [chromium, lavapipe];
 
-  const busy = load >= LOAD_LIMIT ? ` (above ${LOAD_LIMIT}: the machine had other work, do not trust this)` : '';
+  const busy =
+    load >= LOAD_LIMIT
+      ? ` (above ${LOAD_LIMIT}: the machine had other work, which slows the engines down unequally: measure again)`
+      : '';
   const facts = [
     ['command', `\`node benches/peers/run.mjs${QUICK ? ' --quick' : ''}\``],
     ['date', `${start.toISOString().slice(0, 16)}Z, ${Math.round((Date.now() - start) / 1000)} s`],
-    ['commit', capture('git', ['describe', '--always', '--dirty'], { cwd: root }) ?? 'unknown'],
+    ['commit', commit],
     ['machine', `${os.cpus()[0].model}, ${os.cpus().length} processors, ${chromium.ours.browser}`],
     ['load average at the start', `${load.toFixed(2)}${busy}`],
     ['model', `${MODEL}; ONNX Runtime Web runs the same weights as int4 (see README.md)`],

@@ -10,7 +10,7 @@ use super::sampling::{LogitEdits, bad_value, derived_seed};
 use super::scheduler::{Leaving, Part, Scheduler};
 use super::sequence::Sequence;
 use super::{Request, RequestId};
-use crate::kv::{BLOCK_SIZE, GroupConfig, KvManager, Policy};
+use crate::kv::{GroupConfig, KvManager, Policy};
 use crate::model::{BatchLimits, Forward};
 use crate::text::Tokenizer;
 use crate::{Error, Result};
@@ -112,7 +112,7 @@ impl<F: Forward> Engine<F> {
 
     /// Tokens that a prompt and its answer may have together.
     pub fn context_length(&self) -> usize {
-        self.kv.longest_sequence().min(self.limits.max_blocks * BLOCK_SIZE)
+        self.kv.longest_sequence().min(self.limits.context_length)
     }
 
     /// The model.

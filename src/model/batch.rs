@@ -118,7 +118,9 @@ pub struct BatchLimits {
     pub max_edits: usize,
     /// Row copies in a step.
     pub max_copies: usize,
-    /// Blocks in one sequence's table: context length / block size.
+    /// Tokens of a sequence.
+    pub context_length: usize,
+    /// Blocks in one sequence's table: as many as `context_length` tokens touch.
     pub max_blocks: usize,
 }
 

@@ -132,6 +132,7 @@ fn layout(config: &ModelConfig, device: &DeviceInfo, options: &ModelOptions, con
         max_edits: max_sequences * (context + MAX_BIASES),
         // A sequence that starts from cached rows copies at most one block's of each group.
         max_copies: max_sequences * BLOCK_SIZE * config.groups().len(),
+        context_length: context,
         max_blocks,
     };
     let groups = config.groups().into_iter().map(group).collect();

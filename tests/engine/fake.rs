@@ -105,8 +105,10 @@ impl Fake {
     }
 
     fn check_limits(&self, batch: &Batch) {
-        let BatchLimits { max_tokens, max_sequences, max_rows, max_edits, max_copies, max_blocks } = self.limits;
+        let BatchLimits { max_tokens, max_sequences, max_rows, max_edits, max_copies, context_length, max_blocks } =
+            self.limits;
         assert!((1..=max_tokens).contains(&batch.tokens.len()));
+        assert!(batch.tokens.iter().all(|token| (token.position as usize) < context_length));
         assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits && batch.copies.len() <= max_copies);
         assert_eq!(batch.rows.len(), batch.sampling.len());
         assert!(batch.rows.is_sorted_by(|a, b| a < b));
@@ -181,6 +183,7 @@ impl Default for Setup {
                 max_rows: 8,
                 max_edits: 1000,
                 max_copies: 64,
+                context_length: 256,
                 max_blocks: 16,
             },
             groups: vec![GroupConfig { num_blocks: 64, window: None }],

@@ -126,6 +126,7 @@ fn more_logit_changes_than_a_batch_takes_are_refused() {
     }
     // Never more than the vocabulary.
     let mut setup = Setup::default();
-    setup.limits = pagewise::model::BatchLimits { max_edits: VOCAB_SIZE, max_blocks: 64, ..setup.limits };
+    setup.limits =
+        pagewise::model::BatchLimits { max_edits: VOCAB_SIZE, context_length: 1024, max_blocks: 64, ..setup.limits };
     setup.build().engine.submit(with(100, 500, 1.1, 0.0), 0.0).unwrap();
 }
