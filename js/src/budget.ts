@@ -8,8 +8,8 @@
  */
 
 import { PagewiseError } from './errors.js';
+import { isPlainObject } from './fields.js';
 import type { ChatMessage } from './openai.js';
-import { isPlainObject } from './request.js';
 
 /** What to do when a conversation no longer fits; see {@link BudgetOptions.overflow}. */
 export type OverflowPolicy = 'error' | 'drop_oldest_turns' | 'summarize';

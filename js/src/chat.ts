@@ -54,7 +54,7 @@ export class ChatCompletions {
       const shape = new ChunkShape(head, includeUsage);
       return new Stream(generation, [shape.first()], (event) => shape.chunksOf(event));
     }
-    const { text, reason, usage, timings } = await collect(generation);
+    const { text, reason, usage, timings, cache } = await collect(generation);
     const message = { role: 'assistant' as const, content: text, refusal: null };
     return {
       ...head,
@@ -62,6 +62,7 @@ export class ChatCompletions {
       choices: [{ index: 0, message, finish_reason: reason, logprobs: null }],
       usage,
       timings,
+      cache,
     };
   }
 }
@@ -82,10 +83,10 @@ class ChunkShape {
 
   chunksOf(event: GenerationEvent): ChatCompletionChunk[] {
     if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk({ content: event.text }, null)];
-    const { reason, usage, timings } = event;
-    const chunks: ChatCompletionChunk[] = [{ ...this.#chunk({}, reason), timings }];
+    const { reason, usage, timings, cache } = event;
+    const chunks: ChatCompletionChunk[] = [{ ...this.#chunk({}, reason), timings, cache }];
     if (this.#includeUsage) {
-      chunks.push({ ...this.#head, object: 'chat.completion.chunk', choices: [], usage, timings });
+      chunks.push({ ...this.#head, object: 'chat.completion.chunk', choices: [], usage, timings, cache });
     }
     return chunks;
   }

@@ -3,10 +3,11 @@
  * the worker.
  */
 
+import type { CacheEvent } from './cache-types.js';
 import { cancelledError, PagewiseError } from './errors.js';
+import { show } from './fields.js';
 import { Generation } from './generation.js';
 import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
-import { show } from './request.js';
 import type { LoadProgress } from './types.js';
 
 /** A worker that does not answer `unload` for this long is ended all the same. */
@@ -22,6 +23,7 @@ export class WorkerClient {
   readonly #worker: Worker;
   readonly #calls = new Map<number, PendingCall>();
   readonly #generations = new Map<number, Generation>();
+  readonly #cacheListeners = new Set<(event: CacheEvent) => void>();
   #nextId = 1;
   #closed: PagewiseError | undefined;
   /** Called with the progress of loading. */
@@ -90,6 +92,22 @@ export class WorkerClient {
     return generation;
   }
 
+  /** Calls back with what happens in the prefix cache; returns a function that ends it. */
+  listenToCache(callback: (event: CacheEvent) => void): () => void {
+    // A function of its own: the same callback may listen twice.
+    const listener = (event: CacheEvent): void => callback(event);
+    this.#cacheListeners.add(listener);
+    if (this.#cacheListeners.size === 1) this.#setListening(true);
+    return () => {
+      if (this.#cacheListeners.delete(listener) && this.#cacheListeners.size === 0) this.#setListening(false);
+    };
+  }
+
+  #setListening(isOn: boolean): void {
+    // A worker that is gone has no events; whoever calls it learns why.
+    this.call('cacheListen', { isOn }).catch(() => undefined);
+  }
+
   /** Ends the worker at once; everything that is pending, and every later call, fails with `error`. */
   close(error: PagewiseError): void {
     this.#refuse(error);
@@ -149,6 +167,9 @@ export class WorkerClient {
         break;
       case 'events':
         for (const event of message.events) this.#dispatch(event);
+        break;
+      case 'cacheEvents':
+        for (const event of message.events) for (const listener of [...this.#cacheListeners]) listener(event);
         break;
       case 'crashed':
         this.close(new PagewiseError('worker_crashed', message.message));

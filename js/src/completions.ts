@@ -56,14 +56,14 @@ export class Completions {
       ...(stream && includeUsage ? { usage: null } : {}),
     });
     if (!stream) {
-      const { text, reason, usage, timings } = await collect(generation);
-      return { ...choice(text, reason), usage, timings };
+      const { text, reason, usage, timings, cache } = await collect(generation);
+      return { ...choice(text, reason), usage, timings, cache };
     }
     return new Stream(generation, [], (event: GenerationEvent): Completion[] => {
       if (event.kind === 'text') return event.text === '' ? [] : [choice(event.text, null)];
-      const { reason, usage, timings } = event;
-      const chunks: Completion[] = [{ ...choice('', reason), timings }];
-      if (includeUsage) chunks.push({ ...head, choices: [], usage, timings });
+      const { reason, usage, timings, cache } = event;
+      const chunks: Completion[] = [{ ...choice('', reason), timings, cache }];
+      if (includeUsage) chunks.push({ ...head, choices: [], usage, timings, cache });
       return chunks;
     });
   }

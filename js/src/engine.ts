@@ -2,6 +2,7 @@
  * The engine: a model in a worker of its own.
  */
 
+import { PrefixCache } from './cache.js';
 import { ChatCompletions } from './chat.js';
 import { WorkerClient } from './client.js';
 import { Completions } from './completions.js';
@@ -49,12 +50,15 @@ export class Engine {
   readonly chat: { readonly completions: ChatCompletions };
   /** Requests to continue a text, in OpenAI's shape. */
   readonly completions: Completions;
+  /** What is kept of earlier prompts and answers. */
+  readonly cache: PrefixCache;
 
   private constructor(client: WorkerClient, info: EngineInfo) {
     this.#client = client;
     this.info = info;
     this.chat = { completions: new ChatCompletions(client, info) };
     this.completions = new Completions(client, info);
+    this.cache = new PrefixCache(client);
   }
 
   /**
@@ -116,7 +120,7 @@ export class Engine {
 
   /**
    * The model's scores (logits) for the token after each of `options.positions`: one array of the vocabulary's length per
-   * position. For looking into the model; answering needs none of this.
+   * position. For looking into the model; answering needs none of this. It empties the prefix cache.
    *
    * Rejects with `bad_request` while an answer is being generated.
    */

@@ -25,6 +25,8 @@ export {
   type OverflowPolicy,
   type SummaryRequest,
 } from './budget.js';
+export { PrefixCache, type WarmOptions, type WarmResult } from './cache.js';
+export type * from './cache-types.js';
 export { ChatCompletions } from './chat.js';
 export { Completions } from './completions.js';
 export {

@@ -8,6 +8,32 @@ export interface ContentPartText {
   type: 'text';
   /** The text. */
   text: string;
+  /** Ends a prefix that is worth keeping. */
+  cache_control?: CacheControl | null;
+}
+
+/** Marks the end of a prefix: what the prompt has up to here is kept for a time, counted from its last use. */
+export interface CacheControl {
+  /** Always `ephemeral`. */
+  type: 'ephemeral';
+  /** How long: 5 minutes (the default) or 1 hour. */
+  ttl?: '5m' | '1h';
+}
+
+/** How a request uses the prefix cache: Pagewise's own. It never changes the answer. `null` means the default. */
+export interface RequestCacheOptions {
+  /** Whether it reuses what is there, and leaves there what it computes. Default true. */
+  enabled?: boolean | null;
+  /** An integer, default 0: what has a lower priority is given up first. */
+  priority?: number | null;
+  /** Over 0: drop what was not used for so long. Default: keep it until its place is needed. */
+  ttl_seconds?: number | null;
+  /** Whether the prompt, up to its last `cache_control`, is given up last. Default false. */
+  pin?: boolean | null;
+  /** Prefixes under different salts never meet; up to 256 bytes. Default: none. */
+  salt?: string | null;
+  /** What the prompt up to its last `cache_control` is called by `engine.cache.prefixes()`; up to 256 bytes. */
+  name?: string | null;
 }
 
 /** Who speaks. */
@@ -21,6 +47,8 @@ export interface ChatMessage {
   content: string | readonly ContentPartText[];
   /** Name of the speaker, for templates that show it. */
   name?: string;
+  /** Ends a prefix that is worth keeping. */
+  cache_control?: CacheControl | null;
 }
 
 /** Options of streaming. */
@@ -67,6 +95,10 @@ export interface SamplingOptions {
   user?: string | null;
   /** Has no effect here, nor on OpenAI's answers. */
   metadata?: Readonly<Record<string, string>> | null;
+  /** How the prefix cache is used. */
+  cache?: RequestCacheOptions | null;
+  /** OpenAI's name for {@link RequestCacheOptions.name}; giving both with different values is an error. */
+  prompt_cache_key?: string | null;
 }
 
 /** A chat request, in OpenAI's shape. Any other field is an error that names it. */
@@ -118,6 +150,33 @@ export interface Usage {
   completion_tokens: number;
   /** The sum. */
   total_tokens: number;
+  /** Of the prompt's tokens. */
+  prompt_tokens_details: {
+    /** Those that were not computed, because the prefix cache had them. */
+    cached_tokens: number;
+  };
+}
+
+/** What the prefix cache did for a request: Pagewise's own. */
+export interface CacheReport {
+  /** Tokens of the prompt that were not computed. */
+  read_tokens: number;
+  /** Tokens that are in the cache because of this request. */
+  written_tokens: number;
+  /** Why it was not more; null if nothing more could be expected. */
+  miss: CacheMiss | null;
+}
+
+/** Where and why reuse ended before the prompt did. */
+export interface CacheMiss {
+  /** Position of the first token that was not reused. */
+  position: number;
+  /** Never computed; given up for its place or its age; other tokens; another salt; not wanted. */
+  reason: 'cold' | 'evicted' | 'expired' | 'differs' | 'salted' | 'disabled';
+  /** The token that the cache has there, if tokens differ. */
+  expected: number | null;
+  /** The token that the prompt has there. */
+  found: number | null;
 }
 
 /** How long a request took. */
@@ -150,6 +209,8 @@ export interface ChatCompletion {
   usage: Usage;
   /** Times: Pagewise's own. */
   timings: Timings;
+  /** What was reused: Pagewise's own. */
+  cache: CacheReport;
 }
 
 /** The one choice of a {@link ChatCompletion}. */
@@ -180,6 +241,8 @@ export interface ChatCompletionChunk {
   usage?: Usage | null;
   /** Times: Pagewise's own, on the chunk with a `finish_reason` and on the usage chunk. */
   timings?: Timings;
+  /** What was reused: Pagewise's own, where `timings` are. */
+  cache?: CacheReport;
 }
 
 /** The one choice of a {@link ChatCompletionChunk}. */
@@ -210,6 +273,8 @@ export interface Completion {
   usage?: Usage | null;
   /** Times: Pagewise's own. */
   timings?: Timings;
+  /** What was reused: Pagewise's own, where `timings` are. */
+  cache?: CacheReport;
 }
 
 /** The one choice of a {@link Completion}. */

@@ -2,7 +2,7 @@
  * Options of calls are checked as requests are: what is unknown or of the wrong kind is an error that names it.
  */
 
-import { bad, isPlainObject, show } from './request.js';
+import { bad, isPlainObject, show } from './fields.js';
 
 const KINDS = {
   /** Checked where it is used. */

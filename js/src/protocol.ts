@@ -2,9 +2,11 @@
  * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
  */
 
+import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
 import type {
   AdapterInfo,
+  CacheReport,
   EngineInfo,
   EngineMetrics,
   FinishReason,
@@ -83,6 +85,37 @@ export interface EngineMessage {
   name?: string;
 }
 
+/** The end of a message, or of one of its parts: what is before it is kept for a time of its own. */
+export interface EngineBreakpoint {
+  /** Messages up to it, the one that it ends included. */
+  numMessages: number;
+  /** The last message's content up to it; absent: all of it. */
+  content?: string;
+  /** Milliseconds. */
+  ttlMs: number;
+}
+
+/** How a request uses the prefix cache. */
+export interface EngineCacheOptions {
+  /** Whether it does. */
+  enabled: boolean;
+  /** An integer of 32 bits. */
+  priority: number;
+  /** Absent: kept until the place is needed. */
+  ttlMs?: number;
+  /** Whether it is given up last. */
+  pin: boolean;
+  /** Prefixes under different salts never meet. */
+  salt: string;
+  /** What the prefix is called in listings. */
+  name?: string;
+  /** Only with messages. */
+  breakpoints: EngineBreakpoint[];
+}
+
+/** What prompts begin with. */
+export type EnginePrefix = { messages: EngineMessage[] } | { ids: number[] };
+
 /** A validated request. */
 export interface EngineRequest {
   /** Exactly one of the three. */
@@ -97,12 +130,16 @@ export interface EngineRequest {
   stopTokenIds: number[];
   /** Token id and what is added to its logit. */
   logitBias: [number, number][];
+  /** How it uses the prefix cache. */
+  cache: EngineCacheOptions;
+  /** Whether the prompt is computed (without the opening of an answer) and nothing answered. */
+  prefillOnly?: boolean;
 }
 
 /** What happened to a request in a step. `request` is the id that the page chose. */
 export type RequestEvent =
   | { kind: 'text'; request: number; text: string }
-  | { kind: 'finished'; request: number; reason: FinishReason; usage: Usage; timings: Timings }
+  | { kind: 'finished'; request: number; reason: FinishReason; usage: Usage; timings: Timings; cache: CacheReport }
   | { kind: 'failed'; request: number; error: ErrorRecord };
 
 /** A call that is answered by one `result` or `error` with its `id`; the key is the call's `type`. */
@@ -125,6 +162,22 @@ export interface Calls {
   metrics: { args: Record<never, never>; result: EngineMetrics };
   /** Scores of the token after each of `positions`. */
   logits: { args: { ids: number[]; positions: number[] }; result: Float32Array[] };
+  /** Counters of the prefix cache. */
+  cacheStats: { args: Record<never, never>; result: CacheStats };
+  /** Every block. */
+  cacheBlocks: { args: Record<never, never>; result: CacheBlock[] };
+  /** What is cached. */
+  cachePrefixes: { args: Record<never, never>; result: CachePrefix[] };
+  /** Returns tokens. */
+  cachePin: { args: { prefix: EnginePrefix; salt: string }; result: number };
+  /** Returns tokens. */
+  cacheUnpin: { args: { prefix: EnginePrefix; salt: string }; result: number };
+  /** Returns blocks. */
+  cacheEvict: { args: { prefix: EnginePrefix; salt: string }; result: number };
+  /** Returns blocks. */
+  cacheClear: { args: Record<never, never>; result: number };
+  /** Has `cacheEvents` posted from now on, or no longer. */
+  cacheListen: { args: { isOn: boolean }; result: null };
   /** Frees the GPU memory; the worker may be ended afterwards. */
   unload: { args: Record<never, never>; result: null };
 }
@@ -144,6 +197,7 @@ export type FromWorker =
   | { type: 'error'; id: number; error: ErrorRecord }
   | { type: 'progress'; progress: LoadProgress }
   | { type: 'events'; events: RequestEvent[] }
+  | { type: 'cacheEvents'; events: CacheEvent[] }
   | { type: 'crashed'; message: string };
 
 /** Every message. */

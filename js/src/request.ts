@@ -3,8 +3,22 @@
  * that names the field, never ignored.
  */
 
-import { PagewiseError } from './errors.js';
-import type { EngineMessage, EngineRequest, EngineSampling } from './protocol.js';
+import { checkCache, checkCacheControl } from './cache-request.js';
+import {
+  bad,
+  type Fields,
+  fieldsOf,
+  flag,
+  inRange,
+  integer,
+  isObject,
+  isPlainObject,
+  MAX_TOKEN_ID,
+  number,
+  show,
+  tokenId,
+} from './fields.js';
+import type { EngineBreakpoint, EngineMessage, EngineRequest, EngineSampling } from './protocol.js';
 
 /** What {@link checkChatRequest} and {@link checkTextRequest} make of a request. */
 export interface CheckedRequest {
@@ -19,7 +33,6 @@ export interface CheckedRequest {
 const MAX_STOPS = 16;
 const MAX_STOP_TOKEN_IDS = 64;
 const MAX_LOGIT_BIASES = 300;
-const MAX_TOKEN_ID = 2 ** 32 - 1;
 /** The engine counts with 32 bits; no context is this long. */
 const MAX_TOKENS = 2 ** 32 - 1;
 
@@ -42,22 +55,23 @@ const SHARED_FIELDS = [
   'n',
   'user',
   'metadata',
+  'cache',
+  'prompt_cache_key',
 ] as const;
 const CHAT_FIELDS: readonly string[] = ['messages', 'max_completion_tokens', ...SHARED_FIELDS];
 const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
 const MAX_METADATA = 16;
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
-const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name'];
-
-type Fields = Record<string, unknown>;
+const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name', 'cache_control'];
+const PART_FIELDS: readonly string[] = ['type', 'text', 'cache_control'];
 
 /** Checks a chat request; `models` are the names that `model` may have. */
 export function checkChatRequest(params: unknown, models: readonly string[]): CheckedRequest {
   const fields = fieldsOf(params, CHAT_FIELDS);
-  const messages = checkMessages(fields.messages);
+  const { messages, breakpoints } = checkConversation(fields.messages);
   const newer = integer(fields, 'max_completion_tokens', 1, MAX_TOKENS);
-  const checked = checkShared(fields, models, { messages });
+  const checked = checkShared(fields, models, { messages }, breakpoints);
   const { engineRequest } = checked;
   if (newer !== undefined) {
     if (engineRequest.maxTokens !== undefined && engineRequest.maxTokens !== newer) {
@@ -80,48 +94,69 @@ export function checkTextRequest(params: unknown, models: readonly string[]): Ch
 
 /** Checks messages and makes each content one text. */
 export function checkMessages(value: unknown): EngineMessage[] {
+  return checkConversation(value).messages;
+}
+
+/** Messages whose content is one text each, and the `cache_control`s that were taken out of them. */
+interface Conversation {
+  messages: EngineMessage[];
+  breakpoints: EngineBreakpoint[];
+}
+
+function checkConversation(value: unknown): Conversation {
   if (!Array.isArray(value) || value.length === 0) {
     throw bad(`messages: a list of at least one message is needed, ${show(value)} given`);
   }
-  // `from` also visits the holes of a list, which `map` skips.
-  return Array.from(value, (message, index) => checkMessage(message, `messages[${index}]`));
+  const conversation: Conversation = { messages: [], breakpoints: [] };
+  // Holes of a list are visited too.
+  for (const [index, message] of value.entries()) checkMessage(message, `messages[${index}]`, conversation);
+  return conversation;
 }
 
-function checkMessage(value: unknown, where: string): EngineMessage {
-  if (!isObject(value)) throw bad(`${where}: an object is needed, ${show(value)} given`);
-  for (const [key, field] of Object.entries(value)) {
-    if (field !== undefined && !MESSAGE_FIELDS.includes(key)) {
-      throw bad(`${where}.${key} is not supported; supported are ${MESSAGE_FIELDS.join(', ')}`);
-    }
-  }
-  const { role, content, name } = value;
+function checkMessage(value: unknown, where: string, { messages, breakpoints }: Conversation): void {
+  const { role, content, name, cache_control } = fieldsOf(value, MESSAGE_FIELDS, where);
   const roles = ['system', 'developer', 'user', 'assistant'];
   if (typeof role !== 'string' || !roles.includes(role)) {
     throw bad(`${where}.role: one of ${roles.join(', ')} is needed, ${show(role)} given`);
   }
-  const message: EngineMessage = { role: role === 'developer' ? 'system' : role, content: textOf(content, where) };
+  const numMessages = messages.length + 1;
+  const text = textOf(content, where, (before, ttlMs) => breakpoints.push({ numMessages, content: before, ttlMs }));
+  const ttlMs = checkCacheControl(cache_control, where);
+  if (ttlMs !== undefined) breakpoints.push({ numMessages, ttlMs });
+  const message: EngineMessage = { role: role === 'developer' ? 'system' : role, content: text };
   if (name !== undefined && name !== null) {
     if (typeof name !== 'string') throw bad(`${where}.name: a string is needed, ${show(name)} given`);
     message.name = name;
   }
-  return message;
+  messages.push(message);
 }
 
-function textOf(content: unknown, where: string): string {
+function textOf(content: unknown, where: string, onBreakpoint: (before: string, ttlMs: number) => void): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) {
     throw bad(`${where}.content: a string or a list of text parts is needed, ${show(content)} given`);
   }
-  const texts = Array.from(content, (part: unknown, index) => {
-    const isText = isObject(part) && part.type === 'text' && typeof part.text === 'string';
-    if (isText) return part.text as string;
-    const kind = isObject(part) ? show(part.type) : show(part);
-    throw bad(`${where}.content[${index}]: only parts {type: "text", text} are supported, ${kind} given`);
-  });
-  return texts.join('');
+  let text = '';
+  for (const [index, part] of (content as unknown[]).entries()) {
+    const place = `${where}.content[${index}]`;
+    if (!isObject(part) || part.type !== 'text' || typeof part.text !== 'string') {
+      const kind = isObject(part) ? show(part.type) : show(part);
+      throw bad(`${place}: only parts {type: "text", text} are supported, ${kind} given`);
+    }
+    fieldsOf(part, PART_FIELDS, place);
+    text += part.text;
+    const ttlMs = checkCacheControl(part.cache_control, place);
+    if (ttlMs !== undefined) onBreakpoint(text, ttlMs);
+  }
+  return text;
 }
 
-function checkShared(fields: Fields, models: readonly string[], input: EngineRequest['input']): CheckedRequest {
+function checkShared(
+  fields: Fields,
+  models: readonly string[],
+  input: EngineRequest['input'],
+  breakpoints: EngineBreakpoint[] = [],
+): CheckedRequest {
   checkModel(fields.model, models);
   if ((fields.n ?? 1) !== 1) throw bad(`n: only 1 is supported, ${show(fields.n)} given`);
   checkLabels(fields);
@@ -132,6 +167,7 @@ function checkShared(fields: Fields, models: readonly string[], input: EngineReq
     stop: checkStop(fields.stop),
     stopTokenIds: checkStopTokenIds(fields.stop_token_ids),
     logitBias: checkLogitBias(fields.logit_bias),
+    cache: checkCache(fields, breakpoints),
   };
   const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
@@ -224,70 +260,4 @@ function checkStreamOptions(value: unknown, stream: boolean): boolean {
     }
   }
   return flag(value, 'include_usage');
-}
-
-/** The fields of a request, after refusing those that are not supported. */
-function fieldsOf(params: unknown, supported: readonly string[]): Fields {
-  if (!isObject(params)) throw bad(`a request object is needed, ${show(params)} given`);
-  for (const [key, value] of Object.entries(params)) {
-    if (value !== undefined && !supported.includes(key)) {
-      throw bad(`${key} is not supported; supported are ${supported.join(', ')}`);
-    }
-  }
-  return params;
-}
-
-function flag(fields: Fields, name: string): boolean {
-  const value = fields[name] ?? false;
-  if (typeof value !== 'boolean') throw bad(`${name}: true or false is needed, ${show(value)} given`);
-  return value;
-}
-
-function number(fields: Fields, name: string, min: number, max: number, isOverMin = false): number | undefined {
-  const value = fields[name];
-  return value === undefined || value === null ? undefined : inRange(name, value, min, max, isOverMin);
-}
-
-function inRange(name: string, value: unknown, min: number, max: number, isOverMin = false): number {
-  const isInside = typeof value === 'number' && value <= max && (isOverMin ? value > min : value >= min);
-  if (isInside) return value;
-  throw bad(`${name}: a number ${isOverMin ? 'over' : 'from'} ${min} to ${max} is needed, ${show(value)} given`);
-}
-
-function integer(fields: Fields, name: string, min: number, max = Number.MAX_SAFE_INTEGER): number | undefined {
-  const value = fields[name];
-  if (value === undefined || value === null) return undefined;
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  throw bad(`${name}: an integer from ${min} to ${max} is needed, ${show(value)} given`);
-}
-
-function tokenId(name: string, value: unknown): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKEN_ID)
-    return value as number;
-  throw bad(`${name}: token ids (integers from 0) are needed, ${show(value)} given`);
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Whether a value's fields are all there is to it: a Map, a Date or Headers has none, and would pass as empty. */
-export function isPlainObject(value: unknown): value is Fields {
-  if (!isObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // Objects of other windows have another `Object.prototype`, above which there is nothing either.
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-/** A short form of a value for messages. */
-export function show(value: unknown): string {
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
-  if (typeof value === 'function') return 'a function';
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
-}
-
-/** A refusal. */
-export function bad(message: string): PagewiseError {
-  return new PagewiseError('bad_request', message);
 }

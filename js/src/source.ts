@@ -3,8 +3,8 @@
  */
 
 import { cancelledError, PagewiseError } from './errors.js';
+import { bad, isPlainObject, show } from './fields.js';
 import type { PartSpec, SourceSpec } from './protocol.js';
-import { bad, isPlainObject, show } from './request.js';
 import type { ModelSource, PartSource, Registry, RegistryEntry, SourceOptions } from './types.js';
 
 /** Where ids are looked up by default, relative to the page. */

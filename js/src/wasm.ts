@@ -4,7 +4,8 @@
  * Functions throw, and promises reject with, `{code, message}`; anything else that is thrown is a crash of the module.
  */
 
-import type { AdapterProbe, EngineOptions, EngineRequest, RequestEvent } from './protocol.js';
+import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
+import type { AdapterProbe, EngineOptions, EnginePrefix, EngineRequest, RequestEvent } from './protocol.js';
 import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription } from './types.js';
 
 /** Where the module reads a model's bytes. */
@@ -37,6 +38,22 @@ export interface WasmEngine {
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
   /** Counters and state. */
   metrics(): EngineMetrics;
+  /** Counters of the prefix cache. */
+  cacheStats(): CacheStats;
+  /** Every block. */
+  cacheBlocks(): CacheBlock[];
+  /** What is cached. */
+  cachePrefixes(): CachePrefix[];
+  /** Pins a prefix; returns its tokens that the cache has. */
+  cachePin(salt: string, prefix: EnginePrefix): number;
+  /** Unpins a prefix; returns the tokens that are not pinned any more. */
+  cacheUnpin(salt: string, prefix: EnginePrefix): number;
+  /** Drops what begins with a prefix; returns the number of blocks. */
+  cacheEvict(salt: string, prefix: EnginePrefix): number;
+  /** Drops everything; returns the number of blocks. */
+  cacheClear(): number;
+  /** What happened since the last call. */
+  cacheEvents(): CacheEvent[];
   /** Scores of the token after each of `positions`, ascending; only while there is no work. */
   logits(ids: Uint32Array, positions: Uint32Array): Promise<Float32Array[]>;
   /** Frees everything, GPU memory included. */

@@ -34,6 +34,7 @@ export class WorkerLoop {
   #engine: WasmEngine | undefined;
   #wake: () => void = () => undefined;
   #hasCrashed = false;
+  #listensToCache = false;
 
   /** Runs nothing yet: see {@link run}. */
   constructor(environment: WorkerEnvironment) {
@@ -79,6 +80,7 @@ export class WorkerLoop {
       const events = await this.#environment.whileWaiting(engine.step());
       for (const event of events) if (event.kind !== 'text') this.#active.delete(event.request);
       if (events.length > 0) this.#environment.post({ type: 'events', events });
+      this.#postCacheEvents();
     } catch (error) {
       const record = recordOf(error);
       const events = [...this.#active].map((request) => ({ kind: 'failed' as const, request, error: record }));
@@ -98,10 +100,17 @@ export class WorkerLoop {
       try {
         const value = await this.#answer(message, arrivedMs);
         this.#environment.post({ type: 'result', id: message.id, value });
+        this.#postCacheEvents();
       } catch (error) {
         this.#environment.post({ type: 'error', id: message.id, error: recordOf(error) });
       }
     }
+  }
+
+  #postCacheEvents(): void {
+    if (!this.#listensToCache || this.#engine === undefined) return;
+    const events = this.#engine.cacheEvents();
+    if (events.length > 0) this.#environment.post({ type: 'cacheEvents', events });
   }
 
   async #answer(message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
@@ -127,6 +136,25 @@ export class WorkerLoop {
         return this.#loaded().metrics();
       case 'logits':
         return this.#loaded().logits(Uint32Array.from(message.ids), Uint32Array.from(message.positions));
+      case 'cacheStats':
+        return this.#loaded().cacheStats();
+      case 'cacheBlocks':
+        return this.#loaded().cacheBlocks();
+      case 'cachePrefixes':
+        return this.#loaded().cachePrefixes();
+      case 'cachePin':
+        return this.#loaded().cachePin(message.salt, message.prefix);
+      case 'cacheUnpin':
+        return this.#loaded().cacheUnpin(message.salt, message.prefix);
+      case 'cacheEvict':
+        return this.#loaded().cacheEvict(message.salt, message.prefix);
+      case 'cacheClear':
+        return this.#loaded().cacheClear();
+      case 'cacheListen':
+        // What happened before is nothing to a new listener.
+        this.#loaded().cacheEvents();
+        this.#listensToCache = message.isOn;
+        return null;
       case 'unload':
         this.#engine?.free();
         this.#engine = undefined;

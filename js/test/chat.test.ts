@@ -37,8 +37,14 @@ describe('an answer at once', () => {
           logprobs: null,
         },
       ],
-      usage: { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 },
+      usage: {
+        prompt_tokens: 3,
+        completion_tokens: 5,
+        total_tokens: 8,
+        prompt_tokens_details: { cached_tokens: 2 },
+      },
       timings: { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 },
+      cache: { read_tokens: 2, written_tokens: 1, miss: null },
     });
   });
 

@@ -3,7 +3,8 @@
  * letters of a fixed answer, one a step, after a prefill of some steps, and refuses calls while a step is pending.
  */
 
-import type { EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
+import type { CacheEvent } from '../src/cache-types.js';
+import type { EnginePrefix, EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { ByteSource, WasmEngine, WasmModule } from '../src/wasm.js';
 import { WorkerLoop } from '../src/worker-loop.js';
@@ -88,6 +89,10 @@ export class FakeEngine implements WasmEngine {
   readonly #overrides: Partial<WasmEngine>;
   readonly running = new Map<number, Running>();
   readonly cancelled: number[] = [];
+  /** Events of the cache that were not fetched yet. */
+  readonly cacheLog: CacheEvent[] = [];
+  /** Every call that steers the cache. */
+  readonly cacheCalls: unknown[][] = [];
   numSteps = 0;
   isFree = false;
   #isStepping = false;
@@ -176,13 +181,17 @@ export class FakeEngine implements WasmEngine {
         running.prefillLeft -= 1;
         continue;
       }
-      const letter = this.#answer[running.numSent];
+      const letter = running.request.prefillOnly ? undefined : this.#answer[running.numSent];
       const isFull = running.numSent === running.request.maxTokens;
       if (letter === undefined || isFull) {
         const completion_tokens = running.numSent;
-        const usage = { prompt_tokens: 3, completion_tokens, total_tokens: 3 + completion_tokens };
+        const prompt_tokens_details = { cached_tokens: 2 };
+        const total_tokens = 3 + completion_tokens;
+        const usage = { prompt_tokens: 3, completion_tokens, total_tokens, prompt_tokens_details };
+        const cache = { read_tokens: 2, written_tokens: 1, miss: null };
+        this.cacheLog.push({ kind: 'stored', position: 2, numTokens: 1 });
         const timings = { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 };
-        events.push({ kind: 'finished', request, reason: isFull ? 'length' : 'stop', usage, timings });
+        events.push({ kind: 'finished', request, reason: isFull ? 'length' : 'stop', usage, timings, cache });
         this.running.delete(request);
         continue;
       }
@@ -201,6 +210,52 @@ export class FakeEngine implements WasmEngine {
   detokenize(ids: Uint32Array): string {
     this.#mayCall();
     return String.fromCharCode(...ids);
+  }
+
+  cacheStats(): ReturnType<WasmEngine['cacheStats']> {
+    this.#mayCall();
+    const names = ['numNodes', 'numBlocks', 'numPinned', 'numLookups', 'numHits', 'askedTokens', 'readTokens'] as const;
+    const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped'] as const;
+    const entries = [...names, ...others].map((name, index) => [name, index]);
+    return Object.fromEntries(entries) as ReturnType<WasmEngine['cacheStats']>;
+  }
+
+  cacheBlocks(): ReturnType<WasmEngine['cacheBlocks']> {
+    this.#mayCall();
+    return [{ group: 0, block: 7, numHolders: 1, cached: null }];
+  }
+
+  cachePrefixes(): ReturnType<WasmEngine['cachePrefixes']> {
+    this.#mayCall();
+    return [];
+  }
+
+  cachePin(salt: string, prefix: EnginePrefix): number {
+    return this.#steer('pin', 16, salt, prefix);
+  }
+
+  cacheUnpin(salt: string, prefix: EnginePrefix): number {
+    return this.#steer('unpin', 32, salt, prefix);
+  }
+
+  cacheEvict(salt: string, prefix: EnginePrefix): number {
+    this.cacheLog.push({ kind: 'evicted', position: 0, numTokens: 16, group: 0, reason: 'asked' });
+    return this.#steer('evict', 1, salt, prefix);
+  }
+
+  cacheClear(): number {
+    return this.#steer('clear', 5);
+  }
+
+  cacheEvents(): CacheEvent[] {
+    this.#mayCall();
+    return this.cacheLog.splice(0);
+  }
+
+  #steer(name: string, result: number, ...args: unknown[]): number {
+    this.#mayCall();
+    this.cacheCalls.push([name, ...args]);
+    return result;
   }
 
   async logits(ids: Uint32Array, positions: Uint32Array): Promise<Float32Array[]> {

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
+use super::cache::{PageBlock, PageCacheEvent, PagePrefix, PageStats};
 use super::describe::Info;
 use super::events::PageEvent;
 use super::metrics::PageMetrics;
-use super::request::{PageRequest, render};
+use super::request::{Input, PageRequest, render};
 use super::{from_js, to_js};
 use crate::Error;
 use crate::compute::Gpu;
@@ -32,6 +33,8 @@ pub struct WasmEngine {
     tokenizer: Rc<Tokenizer>,
     template: Option<ChatTemplate>,
     info: Info,
+    /// Bytes of a block of each layer group.
+    block_bytes: Vec<u64>,
     /// Ids of earlier conversations.
     transcripts: Transcripts,
     /// The requests that the engine has.
@@ -59,9 +62,10 @@ impl WasmEngine {
         tokenizer: Rc<Tokenizer>,
         template: Option<ChatTemplate>,
         info: Info,
+        block_bytes: Vec<u64>,
     ) -> Self {
         let transcripts = Transcripts::new(tokenizer.clone());
-        Self { engine, gpu, tokenizer, template, info, transcripts, answers: BTreeMap::new() }
+        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, answers: BTreeMap::new() }
     }
 
     /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn.
@@ -73,6 +77,12 @@ impl WasmEngine {
         Some(page_id)
     }
 
+    /// The ids that a prompt which begins with `prefix` begins with.
+    fn prefix_ids(&mut self, prefix: JsValue) -> crate::Result<Vec<u32>> {
+        let input: Input = from_js(prefix, "prefix")?;
+        Ok(input.encode(&mut self.transcripts, self.template.as_ref(), false)?.0)
+    }
+
     fn page_event(&mut self, event: Event) -> Option<PageEvent> {
         match event {
             Event::Text { request, text, ids } => {
@@ -80,9 +90,9 @@ impl WasmEngine {
                 answer.ids.extend(ids);
                 (!text.is_empty()).then_some(PageEvent::Text { request: answer.page_id, text })
             }
-            Event::Finished { request, reason, usage, timings, .. } => {
+            Event::Finished { request, reason, usage, timings, cache } => {
                 let request = self.end(request)?;
-                Some(PageEvent::Finished { request, reason, usage, timings })
+                Some(PageEvent::Finished { request, reason, usage: usage.into(), timings, cache })
             }
             Event::Failed { request, error } => {
                 let request = self.end(request)?;
@@ -147,6 +157,63 @@ impl WasmEngine {
         self.tokenizer.decode(ids, skip_special)
     }
 
+    /// Counters of the prefix cache.
+    #[wasm_bindgen(js_name = cacheStats)]
+    pub fn cache_stats(&self) -> Result<JsValue, JsValue> {
+        to_js(&PageStats::from(self.engine.cache_stats()))
+    }
+
+    /// Every block of the KV cache.
+    #[wasm_bindgen(js_name = cacheBlocks)]
+    pub fn cache_blocks(&self) -> Result<JsValue, JsValue> {
+        let now_ms = whole_ms(now_ms());
+        let blocks: Vec<_> =
+            self.engine.cache_blocks().into_iter().map(|block| PageBlock::new(block, now_ms)).collect();
+        to_js(&blocks)
+    }
+
+    /// The prefixes that the cache has.
+    #[wasm_bindgen(js_name = cachePrefixes)]
+    pub fn cache_prefixes(&self) -> Result<JsValue, JsValue> {
+        let now_ms = whole_ms(now_ms());
+        let page = |prefix| PagePrefix::new(prefix, now_ms, &self.block_bytes);
+        to_js(&self.engine.cache_prefixes().into_iter().map(page).collect::<Vec<_>>())
+    }
+
+    /// Pins a prefix; returns its tokens that the cache has.
+    #[wasm_bindgen(js_name = cachePin)]
+    pub fn cache_pin(&mut self, salt: &str, prefix: JsValue) -> Result<usize, JsValue> {
+        let ids = self.prefix_ids(prefix)?;
+        Ok(self.engine.cache_pin(salt, &ids))
+    }
+
+    /// Unpins a prefix; returns the tokens that are not pinned any more.
+    #[wasm_bindgen(js_name = cacheUnpin)]
+    pub fn cache_unpin(&mut self, salt: &str, prefix: JsValue) -> Result<usize, JsValue> {
+        let ids = self.prefix_ids(prefix)?;
+        Ok(self.engine.cache_unpin(salt, &ids))
+    }
+
+    /// Drops what begins with a prefix and is not in use; returns the number of blocks.
+    #[wasm_bindgen(js_name = cacheEvict)]
+    pub fn cache_evict(&mut self, salt: &str, prefix: JsValue) -> Result<usize, JsValue> {
+        let ids = self.prefix_ids(prefix)?;
+        Ok(self.engine.cache_evict(salt, &ids))
+    }
+
+    /// Drops everything that is not in use, the kept ids of conversations too; returns the number of blocks.
+    #[wasm_bindgen(js_name = cacheClear)]
+    pub fn cache_clear(&mut self) -> usize {
+        self.transcripts.clear();
+        self.engine.cache_clear()
+    }
+
+    /// What happened in the prefix cache since the last call.
+    #[wasm_bindgen(js_name = cacheEvents)]
+    pub fn cache_events(&mut self) -> Result<JsValue, JsValue> {
+        to_js(&self.engine.cache_events().into_iter().map(PageCacheEvent::from).collect::<Vec<_>>())
+    }
+
     /// The model's scores for the token after each of `positions` (ascending) in `ids`: one array of the vocabulary's
     /// length each.
     pub async fn logits(&mut self, ids: Vec<u32>, positions: Vec<u32>) -> Result<Vec<Float32Array>, JsValue> {
@@ -167,6 +234,12 @@ impl WasmEngine {
         let messages = from_js(messages, "messages")?;
         Ok(render(self.template.as_ref(), &messages, add_generation_prompt)?)
     }
+}
+
+/// A time as the cache counts: whole milliseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
+fn whole_ms(ms: f64) -> u64 {
+    ms as u64
 }
 
 impl Drop for WasmEngine {

@@ -6,6 +6,7 @@ use js_sys::Function;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
+use super::cache::block_bytes;
 use super::describe::{self, Description, Info};
 use super::engine::WasmEngine;
 use super::source::{JsByteSource, JsSource, number};
@@ -137,6 +138,8 @@ async fn build(
     let model = model::load_gpu(&gguf, source, gpu.clone(), &options.model(), progress).await?;
     report(on_progress, "ready", total, total);
     let (plan, groups) = (model.plan().clone(), model.groups());
+    let num_blocks: Vec<_> = groups.iter().map(|group| group.num_blocks).collect();
+    let block_bytes = block_bytes(&num_blocks, plan.kv_bytes, plan.kv_bytes_per_token);
     let engine = Engine::new(model, Rc::clone(&tokenizer), groups, EngineOptions::default());
     let info = Info {
         name: describe::text(&gguf.metadata, "general.name"),
@@ -150,7 +153,7 @@ async fn build(
         gpu_bytes: plan.total_bytes,
         has_chat_template: template.is_some(),
     };
-    Ok(WasmEngine::new(engine, gpu.clone(), tokenizer, template, info))
+    Ok(WasmEngine::new(engine, gpu.clone(), tokenizer, template, info, block_bytes))
 }
 
 /// Describes a file from its header.

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::engine::{Request, SamplingParams};
+use super::cache::PageCache;
+use crate::engine::{CacheOptions, Request, SamplingParams};
 use crate::text::{ChatTemplate, RenderOptions, Transcripts};
 use crate::{Error, Result};
 
@@ -16,11 +17,16 @@ pub(super) struct PageRequest {
     stop: Vec<String>,
     stop_token_ids: Vec<u32>,
     logit_bias: Vec<(u32, f32)>,
+    cache: Option<PageCache>,
+    /// Compute the prompt, without the opening of an answer, and answer nothing.
+    #[serde(default)]
+    prefill_only: bool,
 }
 
+/// What is to be continued or answered.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Input {
+pub(super) enum Input {
     Messages(serde_json::Value),
     Text(String),
     Ids(Vec<u32>),
@@ -46,13 +52,10 @@ impl PageRequest {
         transcripts: &mut Transcripts,
         template: Option<&ChatTemplate>,
     ) -> Result<(Request, Option<String>)> {
-        let (prompt, text) = match self.input {
-            Input::Messages(messages) => {
-                let text = render(template, &messages, true)?;
-                (transcripts.encode_prompt(&text)?, Some(text))
-            }
-            Input::Text(text) => (transcripts.encode_prompt(&text)?, Some(text)),
-            Input::Ids(ids) => (ids, None),
+        let (prompt, text) = self.input.encode(transcripts, template, !self.prefill_only)?;
+        let cache = match self.cache {
+            Some(cache) => cache.into_options(&self.input, &prompt, transcripts, template)?,
+            None => CacheOptions::default(),
         };
         let page = self.sampling;
         let request = Request {
@@ -71,9 +74,28 @@ impl PageRequest {
             logit_bias: self.logit_bias,
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
+            prefill_only: self.prefill_only,
+            cache,
             ..Request::default()
         };
         Ok((request, text))
+    }
+}
+
+impl Input {
+    /// Renders and tokenises; returns the text too, unless it came as ids.
+    pub(super) fn encode(
+        &self,
+        transcripts: &mut Transcripts,
+        template: Option<&ChatTemplate>,
+        add_generation_prompt: bool,
+    ) -> Result<(Vec<u32>, Option<String>)> {
+        let text = match self {
+            Self::Messages(messages) => render(template, messages, add_generation_prompt)?,
+            Self::Text(text) => text.clone(),
+            Self::Ids(ids) => return Ok((ids.clone(), None)),
+        };
+        Ok((transcripts.encode_prompt(&text)?, Some(text)))
     }
 }
 

@@ -54,8 +54,9 @@ struct Input {
     messages: Option<PathBuf>,
 }
 
+/// Flags that decide how tokens are drawn.
 #[derive(Debug, clap::Args)]
-struct SamplingArgs {
+pub(crate) struct SamplingArgs {
     /// 0 to 2; 0 always takes the most probable token.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     temperature: f32,
@@ -82,6 +83,27 @@ struct SamplingArgs {
     seed: Option<u64>,
 }
 
+impl SamplingArgs {
+    /// The seed that was asked for, or one from the clock.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(seed_from_clock)
+    }
+
+    /// The same for the engine.
+    pub(crate) fn params(&self, seed: u64) -> SamplingParams {
+        SamplingParams {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            frequency_penalty: self.frequency_penalty,
+            presence_penalty: self.presence_penalty,
+            seed: Some(seed),
+        }
+    }
+}
+
 fn logit_bias(text: &str) -> Result<(u32, f32), String> {
     let (id, value) = text.split_once('=').ok_or("ID=VALUE is wanted")?;
     let id = id.parse().map_err(|error| format!("token id {id:?}: {error}"))?;
@@ -93,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let opened = device::open(&args.model)?;
     let gguf = &opened.1;
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
-    let seed = args.sampling.seed.unwrap_or_else(seed_from_clock);
+    let seed = args.sampling.seed();
     let request = args.request(args.input.ids(gguf, &tokenizer)?, seed);
     let options = ModelOptions { max_sequences: Some(1), ..args.memory.options() };
     let model = NativeModel::load(&opened, &args.device, &options)?;
@@ -108,21 +130,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 impl Args {
     fn request(&self, prompt: Vec<u32>, seed: u64) -> Request {
-        let SamplingArgs { temperature, top_k, top_p, min_p, .. } = self.sampling;
-        let SamplingArgs { repetition_penalty, frequency_penalty, presence_penalty, .. } = self.sampling;
         Request {
             prompt,
             max_tokens: self.max_tokens,
-            sampling: SamplingParams {
-                temperature,
-                top_k,
-                top_p,
-                min_p,
-                repetition_penalty,
-                frequency_penalty,
-                presence_penalty,
-                seed: Some(seed),
-            },
+            sampling: self.sampling.params(seed),
             logit_bias: self.logit_bias.clone(),
             stop: self.stop.clone(),
             stop_token_ids: self.stop_token_id.clone(),

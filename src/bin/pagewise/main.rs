@@ -4,6 +4,8 @@
 #[cfg(not(target_arch = "wasm32"))]
 mod bench;
 #[cfg(not(target_arch = "wasm32"))]
+mod chat;
+#[cfg(not(target_arch = "wasm32"))]
 mod detokenize;
 #[cfg(not(target_arch = "wasm32"))]
 mod device;
@@ -26,7 +28,7 @@ mod tokenize;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{bench, detokenize, explain, generate, inspect, logits, memory, output, template, tokenize};
+    use crate::{bench, chat, detokenize, explain, generate, inspect, logits, memory, output, template, tokenize};
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -46,6 +48,7 @@ mod cli {
         Template(template::Args),
         Logits(logits::Args),
         Generate(generate::Args),
+        Chat(chat::Args),
         Bench(bench::Args),
         Explain(explain::Args),
         Memory(memory::Args),
@@ -59,6 +62,7 @@ mod cli {
             Command::Template(args) => output::finish(template::run(&args), args.json),
             Command::Logits(args) => output::finish(logits::run(&args), args.json),
             Command::Generate(args) => output::finish(generate::run(&args), args.json),
+            Command::Chat(args) => output::finish(chat::run(&args), args.json),
             Command::Bench(args) => output::finish(bench::run(&args), args.json),
             Command::Explain(args) => output::finish(explain::run(&args), args.json),
             Command::Memory(args) => output::finish(memory::run(&args), args.json),

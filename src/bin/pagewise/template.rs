@@ -41,11 +41,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// # Errors
 /// `unsupported_model` without a template, and those of [`read_messages`] and of rendering.
 pub(crate) fn render(gguf: &Gguf, messages: &Path, add_generation_prompt: bool) -> Result<String> {
-    let template = ChatTemplate::from_metadata(&gguf.metadata)?
-        .ok_or_else(|| Error::UnsupportedModel("the model has no chat template".to_owned()))?;
+    let template = of_model(gguf)?;
     let (messages, extra) = read_messages(messages)?;
-    let now_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()).cast_signed();
-    template.render(&messages, &RenderOptions { add_generation_prompt, now_unix_s, extra })
+    template.render(&messages, &RenderOptions { add_generation_prompt, now_unix_s: now_unix_s(), extra })
+}
+
+/// The model's template.
+///
+/// # Errors
+/// `unsupported_model` when it has none or one that cannot be used.
+pub(crate) fn of_model(gguf: &Gguf) -> Result<ChatTemplate> {
+    let template = ChatTemplate::from_metadata(&gguf.metadata)?;
+    template.ok_or_else(|| Error::UnsupportedModel("the model has no chat template".to_owned()))
+}
+
+/// Now, for templates that name the date.
+pub(crate) fn now_unix_s() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()).cast_signed()
 }
 
 /// Messages from a file, and the variables beside them.

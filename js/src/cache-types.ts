@@ -1,0 +1,133 @@
+/**
+ * What the prefix cache shows of itself.
+ */
+
+import type { ChatMessage } from './openai.js';
+
+/** A prefix: messages, or the token ids that prompts begin with. */
+export type CachePrefixInput = readonly ChatMessage[] | readonly number[];
+
+/** Where a prefix is looked for. */
+export interface CacheLookupOptions {
+  /** The salt that it was computed under. Default: none. */
+  salt?: string;
+}
+
+/** Counters of the prefix cache since the model was loaded, and its state now. */
+export interface CacheStats {
+  /** Blocks and tails of distinct prefixes. */
+  numNodes: number;
+  /** Blocks with cached contents, whether a request holds them or not. */
+  numBlocks: number;
+  /** Of these, pinned ones. */
+  numPinned: number;
+  /** Requests that looked for their prompt. */
+  numLookups: number;
+  /** Requests that found something. */
+  numHits: number;
+  /** Tokens that were looked for. */
+  askedTokens: number;
+  /** Tokens that were found. */
+  readTokens: number;
+  /** Tokens that entered the cache. */
+  writtenTokens: number;
+  /** Blocks that were computed although the cache had them. */
+  numDuplicates: number;
+  /** Blocks given up because their place was needed. */
+  numEvicted: number;
+  /** Blocks that outlived their time. */
+  numExpired: number;
+  /** Blocks dropped on request, or because a longer one took their place. */
+  numDropped: number;
+}
+
+/** One block of the KV cache, for drawing. */
+export interface CacheBlock {
+  /** Layer group: 0 for layers that see the whole context, 1 for sliding-window layers (as far as there are both). */
+  group: number;
+  /** Its number in the group's pool. */
+  block: number;
+  /** Requests that hold it now. */
+  numHolders: number;
+  /** What the prefix cache has in it; null if nothing. */
+  cached: CachedBlock | null;
+}
+
+/** Contents of a {@link CacheBlock}. */
+export interface CachedBlock {
+  /** Names the stretch of a prefix that it holds. */
+  node: number;
+  /** The stretch before it. */
+  parent: number;
+  /** Position of its first token. */
+  position: number;
+  /** Tokens in it. */
+  numTokens: number;
+  /** Lower ones are given up first. */
+  priority: number;
+  /** Given up last. */
+  isPinned: boolean;
+  /** Milliseconds since it was used last. */
+  idleMs: number;
+  /** Milliseconds until it is dropped, if it is not used before; null for never. */
+  expiresInMs: number | null;
+  /** Requests that found it. */
+  numHits: number;
+}
+
+/** A prefix that the cache has: one that has a name, or that nothing longer continues. */
+export interface CachePrefix {
+  /** `cache.name` or `prompt_cache_key` of the request that computed it. */
+  name: string | null;
+  /** The salt that it is under. */
+  salt: string;
+  /** Its token ids. */
+  tokens: number[];
+  /** Blocks that hold it, those shared with other prefixes included. */
+  numBlocks: number;
+  /** Bytes of these blocks. */
+  bytes: number;
+  /** Milliseconds since its end was computed. */
+  ageMs: number;
+  /** Milliseconds since its end was used. */
+  idleMs: number;
+  /** Milliseconds until its end is dropped, if it is not used before; null for never. */
+  expiresInMs: number | null;
+  /** Requests that found all of it. */
+  numHits: number;
+  /** Lower ones are given up first. */
+  priority: number;
+  /** Given up last. */
+  isPinned: boolean;
+  /** Whether a request holds its end now. */
+  isHeld: boolean;
+}
+
+/** Something that happened in the prefix cache. */
+export type CacheEvent =
+  | {
+      /** Tokens entered the cache. */
+      kind: 'stored';
+      /** Position of the first one. */
+      position: number;
+      /** How many. */
+      numTokens: number;
+    }
+  | {
+      /** A request found its first tokens. */
+      kind: 'hit';
+      /** How many. */
+      numTokens: number;
+    }
+  | {
+      /** A block was given up. */
+      kind: 'evicted';
+      /** Position of its first token. */
+      position: number;
+      /** Tokens that it held. */
+      numTokens: number;
+      /** Layer group. */
+      group: number;
+      /** Its place was needed; its time was over; it was asked for; a longer one replaced it; its request failed. */
+      reason: 'capacity' | 'expired' | 'asked' | 'superseded' | 'failed';
+    };

@@ -1,0 +1,108 @@
+/**
+ * `engine.cache`: seeing and steering the prefix cache.
+ */
+
+import { checkSalt } from './cache-request.js';
+import type {
+  CacheBlock,
+  CacheEvent,
+  CacheLookupOptions,
+  CachePrefix,
+  CachePrefixInput,
+  CacheStats,
+} from './cache-types.js';
+import type { WorkerClient } from './client.js';
+import { collect } from './completions.js';
+import { bad, show, tokenId } from './fields.js';
+import type { EnginePrefix } from './protocol.js';
+import { checkChatRequest, checkMessages } from './request.js';
+import type { CacheReport, ChatMessage, RequestCacheOptions, RequestOptions, Usage } from './types.js';
+
+/** Options of {@link PrefixCache.warm}. */
+export interface WarmOptions extends RequestOptions {
+  /** As in a request: priority, time to live, pin, salt, name. */
+  cache?: RequestCacheOptions;
+}
+
+/** What {@link PrefixCache.warm} did. */
+export interface WarmResult {
+  /** Tokens; none are generated. */
+  usage: Usage;
+  /** What was there already and what was added. */
+  cache: CacheReport;
+}
+
+/** The prefix cache of an engine. It never changes an answer, only what has to be computed for it. */
+export class PrefixCache {
+  readonly #client: WorkerClient;
+
+  /** @internal */
+  constructor(client: WorkerClient) {
+    this.#client = client;
+  }
+
+  /** Counters and present state. */
+  stats(): Promise<CacheStats> {
+    return this.#client.call('cacheStats', {});
+  }
+
+  /** Every block of the KV cache, for drawing. */
+  blocks(): Promise<CacheBlock[]> {
+    return this.#client.call('cacheBlocks', {});
+  }
+
+  /** The prefixes that it has: those with a name, and those that nothing longer continues. */
+  prefixes(): Promise<CachePrefix[]> {
+    return this.#client.call('cachePrefixes', {});
+  }
+
+  /**
+   * Computes the beginning of a conversation now and answers nothing: a request that begins with these messages then
+   * starts warm. `cache_control` on them works as in a request.
+   */
+  async warm(messages: readonly ChatMessage[], options: WarmOptions = {}): Promise<WarmResult> {
+    const { engineRequest } = checkChatRequest({ messages, cache: options.cache }, []);
+    const request = { ...engineRequest, prefillOnly: true };
+    const { usage, cache } = await collect(await this.#client.generate(request, options.signal));
+    return { usage, cache };
+  }
+
+  /**
+   * Pins what the cache has of a prefix: it is given up last, and only if nothing could run otherwise. Returns the
+   * tokens pinned, a multiple of a block's 16.
+   */
+  async pin(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
+    return this.#client.call('cachePin', checkPrefix(prefix, options));
+  }
+
+  /** Unpins a prefix, but for what a longer pinned one needs; returns the tokens that are not pinned any more. */
+  async unpin(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
+    return this.#client.call('cacheUnpin', checkPrefix(prefix, options));
+  }
+
+  /** Drops everything that begins with a prefix and is not in use; returns the number of blocks. */
+  async evict(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
+    return this.#client.call('cacheEvict', checkPrefix(prefix, options));
+  }
+
+  /**
+   * Drops everything that is not in use, and what is remembered of conversations; returns the number of blocks.
+   */
+  clear(): Promise<number> {
+    return this.#client.call('cacheClear', {});
+  }
+
+  /** Calls back with everything that happens from now on; returns a function that ends it. */
+  onEvent(callback: (event: CacheEvent) => void): () => void {
+    return this.#client.listenToCache(callback);
+  }
+}
+
+function checkPrefix(prefix: CachePrefixInput, options: CacheLookupOptions): { prefix: EnginePrefix; salt: string } {
+  if (!Array.isArray(prefix) || prefix.length === 0) {
+    throw bad(`prefix: a list of messages or of token ids is needed, ${show(prefix)} given`);
+  }
+  const salt = checkSalt(options.salt, 'salt');
+  if (typeof prefix[0] !== 'number') return { prefix: { messages: checkMessages(prefix) }, salt };
+  return { prefix: { ids: prefix.map((id) => tokenId('prefix', id)) }, salt };
+}

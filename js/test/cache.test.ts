@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { type CacheEvent, Engine } from '../src/index.js';
+import { checkChatRequest, checkMessages, checkTextRequest } from '../src/request.js';
+import { FakeWorker, fakeModel } from './fake.js';
+
+const messages = [{ role: 'user', content: 'Hi' }] as const;
+
+async function start(): Promise<{ engine: Engine; worker: FakeWorker }> {
+  const worker = new FakeWorker();
+  const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
+  return { engine, worker };
+}
+
+describe('a request', () => {
+  test('uses the cache by default', () => {
+    const expected = { enabled: true, priority: 0, pin: false, salt: '', breakpoints: [] };
+    expect(checkChatRequest({ messages }, []).engineRequest.cache).toEqual(expected);
+    expect(checkTextRequest({ prompt: 'a', cache: null }, []).engineRequest.cache).toEqual(expected);
+  });
+
+  test('says how', () => {
+    const cache = { enabled: false, priority: -3, ttl_seconds: 1.5, pin: true, salt: 's', name: 'n' };
+    const { engineRequest } = checkTextRequest({ prompt: 'a', cache, prompt_cache_key: 'n' }, []);
+    const { ttl_seconds: _, ...same } = cache;
+    expect(engineRequest.cache).toEqual({ ...same, ttlMs: 1500, breakpoints: [] });
+    expect(checkTextRequest({ prompt: 'a', prompt_cache_key: 'key' }, []).engineRequest.cache.name).toBe('key');
+  });
+
+  test('ends prefixes after messages and parts, and the template sees none of it', () => {
+    const marked = [
+      { role: 'system', content: 'Be brief.', cache_control: { type: 'ephemeral', ttl: '1h' } },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'A', cache_control: { type: 'ephemeral' } },
+          { type: 'text', text: 'B' },
+        ],
+      },
+    ];
+    const { engineRequest } = checkChatRequest({ messages: marked }, []);
+    expect(engineRequest.cache.breakpoints).toEqual([
+      { numMessages: 1, ttlMs: 3_600_000 },
+      { numMessages: 2, content: 'A', ttlMs: 300_000 },
+    ]);
+    const plain = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'AB' },
+    ];
+    expect(engineRequest.input).toEqual({ messages: plain });
+    expect(checkMessages(marked)).toEqual(plain);
+  });
+
+  test.each([
+    [{ cache: true }, 'cache: an object is needed, true given'],
+    [{ cache: { ttl: 1 } }, 'cache.ttl is not supported'],
+    [{ cache: { enabled: 1 } }, 'cache.enabled: true or false is needed'],
+    [{ cache: { priority: 0.5 } }, 'cache.priority: an integer'],
+    [{ cache: { ttl_seconds: 0 } }, 'cache.ttl_seconds: a number over 0'],
+    [{ cache: { pin: 'yes' } }, 'cache.pin: true or false'],
+    [{ cache: { salt: 7 } }, 'cache.salt: a string'],
+    [{ cache: { salt: '\u00e9'.repeat(129) } }, 'cache.salt: 258 bytes given, 256 allowed'],
+    [{ prompt_cache_key: 1 }, 'prompt_cache_key: a string'],
+    [{ cache: { name: 'a' }, prompt_cache_key: 'b' }, 'prompt_cache_key: "b" contradicts cache.name: "a"'],
+  ])('refuses %j', (fields, message) => {
+    expect(() => checkTextRequest({ prompt: 'a', ...fields }, [])).toThrow(message);
+  });
+
+  test.each([
+    [{ type: 'persistent' }, 'messages[0].cache_control.type: "ephemeral" is needed'],
+    [{ type: 'ephemeral', ttl: '2h' }, 'messages[0].cache_control.ttl: "5m" or "1h" is needed, "2h" given'],
+    [{ type: 'ephemeral', scope: 1 }, 'messages[0].cache_control.scope is not supported'],
+    ['ephemeral', 'messages[0].cache_control: an object is needed'],
+  ])('refuses the mark %j', (cache_control, message) => {
+    expect(() => checkMessages([{ role: 'user', content: 'a', cache_control }])).toThrow(message);
+  });
+});
+
+describe('engine.cache', () => {
+  test('shows what there is', async () => {
+    const { engine } = await start();
+    expect(await engine.cache.stats()).toMatchObject({ numNodes: 0, numDropped: 11 });
+    expect(await engine.cache.blocks()).toEqual([{ group: 0, block: 7, numHolders: 1, cached: null }]);
+    expect(await engine.cache.prefixes()).toEqual([]);
+  });
+
+  test('warms without an answer', async () => {
+    const { engine, worker } = await start();
+    const warmed = await engine.cache.warm(messages, { cache: { name: 'greeting', priority: 2 } });
+    expect(warmed.usage.completion_tokens).toBe(0);
+    expect(warmed.cache).toEqual({ read_tokens: 2, written_tokens: 1, miss: null });
+    expect(worker.received.at(-1)).toMatchObject({
+      type: 'submit',
+      request: { prefillOnly: true, cache: { name: 'greeting', priority: 2 } },
+    });
+  });
+
+  test('steers by messages and by ids', async () => {
+    const { engine, worker } = await start();
+    expect(await engine.cache.pin(messages)).toBe(16);
+    expect(await engine.cache.unpin([1, 2], { salt: 's' })).toBe(32);
+    expect(await engine.cache.evict([1])).toBe(1);
+    expect(await engine.cache.clear()).toBe(5);
+    expect(worker.engine.cacheCalls).toEqual([
+      ['pin', '', { messages }],
+      ['unpin', 's', { ids: [1, 2] }],
+      ['evict', '', { ids: [1] }],
+      ['clear'],
+    ]);
+    await expect(engine.cache.pin([])).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(engine.cache.evict([1, -1])).rejects.toThrow('prefix: token ids');
+  });
+
+  test('tells its events while somebody listens', async () => {
+    const { engine, worker } = await start();
+    await engine.cache.evict([1]);
+    const events: CacheEvent[] = [];
+    const unsubscribe = engine.cache.onEvent((event) => events.push(event));
+    await engine.cache.warm(messages);
+    await engine.cache.stats();
+    expect(events).toEqual([{ kind: 'stored', position: 2, numTokens: 1 }]);
+    await engine.cache.evict([1]);
+    await engine.cache.stats();
+    expect(events[1]).toMatchObject({ kind: 'evicted', reason: 'asked' });
+    unsubscribe();
+    unsubscribe();
+    await engine.cache.evict([1]);
+    await engine.cache.stats();
+    expect(events.length).toBe(2);
+    expect(worker.received.filter(({ type }) => type === 'cacheListen').length).toBe(2);
+  });
+});
