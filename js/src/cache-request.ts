@@ -2,7 +2,7 @@
  * What a request says about the prefix cache, checked.
  */
 
-import { bad, type Fields, fieldsOf, flag, inRange, integer, show } from './fields.js';
+import { bad, type Fields, fieldsOf, flag, inRange, integer, isPlainObject, show } from './fields.js';
 import type { EngineBreakpoint, EngineCacheOptions } from './protocol.js';
 
 const CACHE_FIELDS: readonly string[] = ['enabled', 'priority', 'ttl_seconds', 'pin', 'salt', 'name'];
@@ -18,7 +18,9 @@ const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_00
 
 /** Checks the `cache` object and `prompt_cache_key` of a request. */
 export function checkCache(request: Fields, breakpoints: EngineBreakpoint[]): EngineCacheOptions {
-  const fields = fieldsOf(request.cache ?? {}, CACHE_FIELDS, 'cache');
+  const given = request.cache ?? {};
+  if (!isPlainObject(given)) throw bad(`cache: a plain object is needed, ${show(given)} given`);
+  const fields = fieldsOf(given, CACHE_FIELDS, 'cache');
   const named: Fields = {};
   for (const [key, value] of Object.entries(fields)) named[`cache.${key}`] = value;
   if (breakpoints.length > MAX_BREAKPOINTS) {

@@ -14,6 +14,7 @@ import type {
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
 import { bad, show, tokenId } from './fields.js';
+import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
 import { checkChatRequest, checkMessages } from './request.js';
 import type { CacheReport, ChatMessage, RequestCacheOptions, RequestOptions, Usage } from './types.js';
@@ -31,6 +32,9 @@ export interface WarmResult {
   /** What was there already and what was added. */
   cache: CacheReport;
 }
+
+const WARM_OPTIONS: OptionKinds<WarmOptions> = { signal: 'signal', cache: 'any' };
+const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any' };
 
 /** The prefix cache of an engine. It never changes an answer, only what has to be computed for it. */
 export class PrefixCache {
@@ -60,10 +64,11 @@ export class PrefixCache {
    * Computes the beginning of a conversation now and answers nothing: a request that begins with these messages then
    * starts warm. `cache_control` on them works as in a request.
    */
-  async warm(messages: readonly ChatMessage[], options: WarmOptions = {}): Promise<WarmResult> {
-    const { engineRequest } = checkChatRequest({ messages, cache: options.cache }, []);
+  async warm(messages: readonly ChatMessage[], options?: WarmOptions): Promise<WarmResult> {
+    const { cache: cacheOptions, signal } = checkOptions('warm', options, WARM_OPTIONS);
+    const { engineRequest } = checkChatRequest({ messages, cache: cacheOptions }, []);
     const request = { ...engineRequest, prefillOnly: true };
-    const { usage, cache } = await collect(await this.#client.generate(request, options.signal));
+    const { usage, cache } = await collect(await this.#client.generate(request, signal));
     return { usage, cache };
   }
 
@@ -71,18 +76,18 @@ export class PrefixCache {
    * Pins what the cache has of a prefix: it is given up last, and only if nothing could run otherwise. Returns the
    * tokens pinned, a multiple of a block's 16.
    */
-  async pin(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
-    return this.#client.call('cachePin', checkPrefix(prefix, options));
+  async pin(prefix: CachePrefixInput, options?: CacheLookupOptions): Promise<number> {
+    return this.#client.call('cachePin', checkPrefix('pin', prefix, options));
   }
 
   /** Unpins a prefix, but for what a longer pinned one needs; returns the tokens that are not pinned any more. */
-  async unpin(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
-    return this.#client.call('cacheUnpin', checkPrefix(prefix, options));
+  async unpin(prefix: CachePrefixInput, options?: CacheLookupOptions): Promise<number> {
+    return this.#client.call('cacheUnpin', checkPrefix('unpin', prefix, options));
   }
 
   /** Drops everything that begins with a prefix and is not in use; returns the number of blocks. */
-  async evict(prefix: CachePrefixInput, options: CacheLookupOptions = {}): Promise<number> {
-    return this.#client.call('cacheEvict', checkPrefix(prefix, options));
+  async evict(prefix: CachePrefixInput, options?: CacheLookupOptions): Promise<number> {
+    return this.#client.call('cacheEvict', checkPrefix('evict', prefix, options));
   }
 
   /**
@@ -94,15 +99,21 @@ export class PrefixCache {
 
   /** Calls back with everything that happens from now on; returns a function that ends it. */
   onEvent(callback: (event: CacheEvent) => void): () => void {
+    if (typeof callback !== 'function') throw bad(`onEvent: a function is needed, ${show(callback)} given`);
     return this.#client.listenToCache(callback);
   }
 }
 
-function checkPrefix(prefix: CachePrefixInput, options: CacheLookupOptions): { prefix: EnginePrefix; salt: string } {
+function checkPrefix(
+  what: string,
+  prefix: CachePrefixInput,
+  options: CacheLookupOptions | undefined,
+): { prefix: EnginePrefix; salt: string } {
+  const { salt: given } = checkOptions(what, options, LOOKUP_OPTIONS);
   if (!Array.isArray(prefix) || prefix.length === 0) {
     throw bad(`prefix: a list of messages or of token ids is needed, ${show(prefix)} given`);
   }
-  const salt = checkSalt(options.salt, 'salt');
+  const salt = checkSalt(given, 'salt');
   if (typeof prefix[0] !== 'number') return { prefix: { messages: checkMessages(prefix) }, salt };
-  return { prefix: { ids: prefix.map((id) => tokenId('prefix', id)) }, salt };
+  return { prefix: { ids: Array.from(prefix, (id) => tokenId('prefix', id)) }, salt };
 }

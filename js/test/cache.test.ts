@@ -51,7 +51,8 @@ describe('a request', () => {
   });
 
   test.each([
-    [{ cache: true }, 'cache: an object is needed, true given'],
+    [{ cache: true }, 'cache: a plain object is needed, true given'],
+    [{ cache: new Map() }, 'cache: a plain object is needed'],
     [{ cache: { ttl: 1 } }, 'cache.ttl is not supported'],
     [{ cache: { enabled: 1 } }, 'cache.enabled: true or false is needed'],
     [{ cache: { priority: 0.5 } }, 'cache.priority: an integer'],

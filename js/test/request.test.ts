@@ -55,6 +55,7 @@ describe('a chat request', () => {
       stop: [],
       stopTokenIds: [],
       logitBias: [],
+      cache: { enabled: true, priority: 0, pin: false, salt: '', breakpoints: [] },
     });
     expect(Number.isSafeInteger(engineRequest.sampling.seed)).toBe(true);
     expect([stream, includeUsage]).toEqual([false, false]);
@@ -107,6 +108,7 @@ describe('a chat request', () => {
         [7, -100],
         [8, 1.5],
       ],
+      cache: { enabled: true, priority: 0, pin: false, salt: '', breakpoints: [] },
     });
     expect([stream, includeUsage]).toEqual([true, true]);
   });

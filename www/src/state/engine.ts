@@ -17,6 +17,8 @@ export interface ChatMessage {
 
 export interface AnswerStats {
   readonly promptTokens: number;
+  /** Tokens of the prompt that were known from before. */
+  readonly cachedTokens: number;
   readonly answerTokens: number;
   /** From sending to the first words. */
   readonly ttftMs: number | null;
@@ -92,6 +94,7 @@ async function* streamAnswer(
       kind: 'stats',
       stats: {
         promptTokens: chunk.usage.prompt_tokens,
+        cachedTokens: chunk.usage.prompt_tokens_details.cached_tokens,
         answerTokens,
         ttftMs: timings?.ttft_ms ?? null,
         decodeTokensPerS: timings?.decode_tokens_per_s || null,

@@ -91,6 +91,14 @@ function Stats({ stats }: { stats: AnswerStats }): JSX.Element {
           {formatCount(stats.answerTokens)} {stats.answerTokens === 1 ? 'token' : 'tokens'}
         </dd>
       </div>
+      {stats.cachedTokens > 0 && (
+        <div>
+          <dt class="visually-hidden">Reused</dt>
+          <dd>
+            {formatCount(stats.cachedTokens)} of {formatCount(stats.promptTokens)} prompt tokens cached
+          </dd>
+        </div>
+      )}
     </dl>
   );
 }
