@@ -124,6 +124,7 @@ export class Engine {
       prompt_tokens: promptTokens,
       completion_tokens: numWords,
       total_tokens: promptTokens + numWords,
+      prompt_tokens_details: { cached_tokens: 0 },
     };
     const timings = { queue_ms: 1, ttft_ms: 182, tpot_ms: 23.4, prefill_tokens_per_s: 131, decode_tokens_per_s: 42.7 };
     yield { ...this.chunk({}), choices: [], usage, timings };
