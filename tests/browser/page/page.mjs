@@ -22,4 +22,29 @@ async function logits(ids, rows) {
 /** WebAssembly memory never shrinks, so what there is now is the most there ever was. */
 const metrics = () => engine.metrics();
 
-globalThis.test = { explainMiss, kvMemory, load, logits, metrics, unload: () => engine.unload() };
+/** A whole answer: its text, what it cost, and what the cache did. */
+async function chat(request) {
+  const { choices, usage, cache } = await engine.chat.completions.create({ temperature: 0, ...request });
+  return { text: choices[0].message.content, usage, cache };
+}
+
+const events = [];
+
+/** Calls a method of `engine.cache`. */
+const cache = (method, ...args) => engine.cache[method](...args);
+
+/** From now on, what happens in the cache is kept for `events`. */
+const listen = () => void engine.cache.onEvent((event) => events.push(event));
+
+globalThis.test = {
+  cache,
+  chat,
+  events,
+  listen,
+  explainMiss,
+  kvMemory,
+  load,
+  logits,
+  metrics,
+  unload: () => engine.unload(),
+};
