@@ -232,7 +232,7 @@ fn wrong_sets_of_parts_are_refused() {
     let (code, message) = refused(&[&first, &split(1, 2, 2)]);
     assert!(code == "corrupt_model" && message.contains("promises 2 tensors, all parts have 1"), "{message}");
     let (code, message) = refused(&[&first, &GgufWriter { magic: *b"GGML", ..second }]);
-    assert!(code == "unsupported_model" && message.contains("part 2 of 2"), "{message}");
+    assert!(code == "corrupt_model" && message.contains("part 2 of 2"), "{message}");
     let (code, message) = refused(&[]);
     assert!(code == "bad_request" && message.contains("0 parts"), "{message}");
 }
