@@ -3,7 +3,7 @@
 use crate::device::{self, DeviceArgs, ExecutorKind, MemoryArgs, NativeModel};
 use crate::output;
 use pagewise::compute::{ExecutorStats, Step};
-use pagewise::engine::{Engine, EngineOptions, Event, Request, SamplingParams, Timings};
+use pagewise::engine::{CacheOptions, Engine, EngineOptions, Event, Request, SamplingParams, Timings};
 use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
 use pagewise::model::{DEFAULT_CONTEXT_LENGTH, Logits, ModelConfig, ModelOptions};
@@ -194,6 +194,8 @@ fn measure(engine: &mut Engine<NativeModel>, prompt_tokens: usize, max_tokens: u
         max_tokens: Some(max_tokens),
         sampling: SamplingParams::greedy(),
         ignore_end_of_generation: true,
+        // Every run has the same prompt: the prefix cache would leave nothing to measure.
+        cache: CacheOptions { enabled: false, ..CacheOptions::default() },
         ..Request::default()
     };
     let start = Instant::now();
