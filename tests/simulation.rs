@@ -140,9 +140,8 @@ fn no_mode_is_faster_than_continuous_batching() {
     for arrivals in [Arrivals::AtOnce, POISSON, BURSTS] {
         for cost in [CostModel::SOFTWARE, CostModel::INTEGRATED, CostModel::SERVER] {
             for spread in [0.0, 1.0, 1.5] {
-                let makespan_ms = |batching| {
-                    simulate(&Simulation { cost, batching, ..small(arrivals, spread) }).unwrap().makespan_ms
-                };
+                let makespan_ms =
+                    |batching| simulate(&Simulation { cost, batching, ..small(arrivals, spread) }).unwrap().makespan_ms;
                 let [continuous, fixed, none] =
                     [Batching::Continuous, Batching::Static, Batching::None].map(makespan_ms);
                 let case = format!("{arrivals:?} {spread}: {continuous} {fixed} {none}");
@@ -266,7 +265,10 @@ fn percentiles_are_values_of_the_list() {
 #[test]
 fn what_a_page_sends_is_checked() {
     let json = serde_json::to_value(Simulation { batching: Batching::Static, ..Simulation::default() }).unwrap();
-    assert_eq!((json["batching"].as_str(), json["workload"]["arrivals"]["kind"].as_str()), (Some("static"), Some("poisson")));
+    assert_eq!(
+        (json["batching"].as_str(), json["workload"]["arrivals"]["kind"].as_str()),
+        (Some("static"), Some("poisson"))
+    );
     let back: Simulation = serde_json::from_value(json).unwrap();
     assert_eq!(back, Simulation { batching: Batching::Static, ..Simulation::default() });
     assert!(serde_json::from_str::<Simulation>(r#"{"bathcing": "none"}"#).is_err());
@@ -280,7 +282,7 @@ fn what_a_page_sends_is_checked() {
     assert!(error(|s| s.workload.arrivals = Arrivals::Bursts { per_s: 1.0, size: 0 }).contains("size: 0"));
     assert!(error(|s| s.workload.classes.clear()).contains("classes: 0"));
     assert!(error(|s| s.workload.classes[0].answer.min = 0).contains("answer.min: 0"));
-    assert!(error(|s| s.workload.classes[0].prompt.max = 3).contains("context") == false);
+    assert!(error(|s| s.workload.classes[0].prompt.max = 0).contains("prompt.max: 0 asked, 1"));
     assert!(error(|s| s.workload.classes[0].priority = 1001).contains("priority: 1001"));
     assert!(error(|s| s.cost.bytes_per_s = 0.0).contains("bytes_per_s: 0"));
     assert!(error(|s| s.max_running = 0).contains("max_running: 0"));

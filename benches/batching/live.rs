@@ -134,7 +134,10 @@ fn measure(case: &Case) {
         }
     }
     let (fixed_ms, token_ms) = fit(&all_steps);
-    println!("\nA step takes {fixed_ms:.2} ms and {token_ms:.3} ms a token (least squares over {} steps).", all_steps.len());
+    println!(
+        "\nA step takes {fixed_ms:.2} ms and {token_ms:.3} ms a token (least squares over {} steps).",
+        all_steps.len()
+    );
     compare(&rows, model.limits(), model.groups(), fixed_ms, token_ms);
 }
 

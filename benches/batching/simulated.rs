@@ -83,7 +83,17 @@ fn modes(simulation: &Simulation, name: &str) {
 /// What chunks do to whom.
 fn chunks() {
     println!("\n### Chunked prefill: 10 requests/s (Poisson), spread 1, by class; P50 / P95 / P99");
-    head(&["prompts", "tokens/s", "short chat: inter-token, ms", "TTFT, ms", "long document: TTFT, ms", "longest gap, ms"], 1);
+    head(
+        &[
+            "prompts",
+            "tokens/s",
+            "short chat: inter-token, ms",
+            "TTFT, ms",
+            "long document: TTFT, ms",
+            "longest gap, ms",
+        ],
+        1,
+    );
     let whole = Mode { chunked_prefill: false, ..MODES[3] };
     for (name, mode, budget_tokens) in [
         ("whole", whole, 0),
@@ -135,8 +145,7 @@ fn published() {
         shared_prefix_tokens: 0,
     };
     let cost = CostModel::A100_OPT_13B;
-    let simulation =
-        Simulation { workload, cost, kv_tokens: 15_008, context_length: 2048, ..Simulation::default() };
+    let simulation = Simulation { workload, cost, kv_tokens: 15_008, context_length: 2048, ..Simulation::default() };
     let mut base = None;
     for (memory, mode, max_running) in [
         ("reserved", MODES[1], 7),
@@ -161,8 +170,8 @@ fn published() {
 /// How the ratios depend on the slots and on the machine.
 fn slots() {
     println!("\n### Continuous over static and over none, by slots: all at once, spread 1, 200 requests");
-    let slots = [1, 2, 4, 8, 16, 64, 256];
-    let names: Vec<String> = slots.iter().map(|slots| format!("{slots} slots")).collect();
+    let slots: [usize; 6] = [2, 4, 8, 16, 64, 256];
+    let names: Vec<String> = slots.iter().map(usize::to_string).collect();
     head(&[&["machine"][..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat(), 1);
     for (name, cost) in [
         ("8B on an H100", CostModel::SERVER),

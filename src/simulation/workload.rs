@@ -223,7 +223,11 @@ impl Lengths {
     /// The length at a point of the standard normal distribution.
     fn draw(&self, normal: f64) -> usize {
         let tokens = self.mean * (self.spread * normal - self.spread * self.spread / 2.0).exp();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a float beyond the range saturates"
+        )]
         let tokens = tokens.round() as usize;
         tokens.clamp(self.min, self.max)
     }
