@@ -6,6 +6,9 @@ mod choices;
 mod failures;
 mod fake;
 mod limits;
+mod load;
+#[path = "../common/load.rs"]
+mod load_rounds;
 mod order;
 mod prefix;
 mod sampling;
