@@ -158,13 +158,15 @@ fn parse(text: &str) -> Families {
 
 /// A histogram's buckets ascend and end with all of its values.
 fn check_histogram(name: &str, samples: &[Sample]) {
-    let of = |suffix: &str| samples.iter().filter(move |sample| sample.name == format!("{name}{suffix}"));
+    let of = |suffix: &str| -> Vec<&Sample> {
+        samples.iter().filter(|sample| sample.name == format!("{name}{suffix}")).collect()
+    };
     let bucket = |sample: &Sample| (sample.labels["le"].replace("+Inf", "inf").parse::<f64>().unwrap(), sample.value);
-    let buckets: Vec<_> = of("_bucket").map(bucket).collect();
+    let buckets: Vec<_> = of("_bucket").into_iter().map(bucket).collect();
     assert!(buckets.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1), "{name}: {buckets:?}");
     assert_eq!(buckets.last().unwrap().0, f64::INFINITY);
-    assert_eq!(of("_count").map(|sample| sample.value).collect::<Vec<_>>(), [buckets.last().unwrap().1]);
-    assert_eq!(of("_sum").count(), 1);
+    assert_eq!(of("_count").iter().map(|sample| sample.value).collect::<Vec<_>>(), [buckets.last().unwrap().1]);
+    assert_eq!(of("_sum").len(), 1);
 }
 
 fn example() -> EngineMetrics {

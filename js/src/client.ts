@@ -113,7 +113,7 @@ export class WorkerClient {
     return this.#steps.add(callback);
   }
 
-  /** Says how many milliseconds a step should take on the GPU; null for no limit. */
+  /** Says how many milliseconds a submission to the GPU should take; null for no limit. */
   setStepTarget(ms: number | null): void {
     this.#post({ type: 'stepTarget', ms });
   }

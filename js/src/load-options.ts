@@ -12,7 +12,7 @@ const MAX_COUNT = 2 ** 32 - 1;
 const MAX_STEP_MS = 60_000;
 const BATCHINGS: readonly unknown[] = ['continuous', 'static', 'none'];
 
-/** Milliseconds that a step should take, while the page is visible and while it is not; null for no limit. */
+/** Milliseconds that a submission to the GPU should take, while the page is visible and while it is not; null for no limit. */
 export interface StepTargets {
   /** While it is visible. */
   visible: number | null;

@@ -237,7 +237,7 @@ export type CallType = keyof Calls;
 /** A call as a message. */
 export type CallMessage = { [T in CallType]: { type: T; id: number } & Calls[T]['args'] }[CallType];
 
-/** From the page to the worker. `stepTarget` says how many milliseconds a step should take on the GPU. */
+/** From the page to the worker. `stepTarget` says how many milliseconds a submission to the GPU should take. */
 export type ToWorker = CallMessage | { type: 'cancel'; request: number } | { type: 'stepTarget'; ms: number | null };
 
 /** From the worker to the page. `crashed` is the last message of a worker. */

@@ -55,8 +55,9 @@ export interface PlanOptions extends SourceOptions {
 }
 
 /**
- * Milliseconds of GPU time that a step should take, so that the page keeps drawing: steps get fewer tokens where the GPU
- * is slow. One for a visible and one for a hidden page, or the same for both; null for no limit.
+ * Milliseconds of GPU time that a submission should take, so that the page keeps drawing in between: where the GPU is slow,
+ * steps get fewer tokens and more submissions. One for a visible and one for a hidden page, or the same for both; null for
+ * no limit.
  */
 export type StepTarget = number | null | { visible?: number | null; hidden?: number | null };
 
@@ -67,7 +68,7 @@ export type Batching = 'continuous' | 'static' | 'none';
 export interface LoadOptions extends PlanOptions {
   /** Answers that are generated at once, at most. Default: as many as the engine's batches take. */
   maxRunning?: number;
-  /** Answers that wait for that, at most; further requests reject with `queue_full`. Default 256. */
+  /** Requests that wait for that, at most; further ones reject with `queue_full`. Default 256. */
   maxQueued?: number;
   /**
    * `'continuous'` (the default): a request joins as soon as there is room. `'static'`: as many as there is room for start

@@ -47,7 +47,7 @@ export interface WasmEngine {
   detokenize(ids: Uint32Array, skipSpecial: boolean): string;
   /** Messages to the prompt's text. */
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
-  /** Sets the milliseconds of GPU time that a step should take; undefined: no limit. */
+  /** Sets the milliseconds that a submission to the GPU should take; undefined: no limit. */
   setStepTarget(ms: number | undefined): void;
   /** Has steps traced from now on, or no longer. */
   setTracing(isOn: boolean): void;
