@@ -31,8 +31,8 @@ export interface KvPoolMetrics {
 }
 
 /**
- * How an engine is doing: its counters since it was loaded, and its state now. Every answer counts as a request here: a
- * request with `n: 3` is three.
+ * How an engine is doing: its counters since it was loaded, and its state now. A request with several answers waits as one
+ * and is refused as one; from its first token on, each answer counts by itself.
  */
 export interface EngineMetrics {
   /** Requests that wait for their first step, or to be resumed. */
@@ -59,13 +59,13 @@ export interface EngineMetrics {
   numPreemptions: number;
   /** Complete answers, by why they ended. */
   numFinished: { stop: number; length: number };
-  /** Requests that were cancelled. */
+  /** Answers that were cancelled. */
   numCancelled: number;
   /** Requests that were refused with `queue_full`. */
   numRejected: number;
-  /** Requests that failed with `deadline_exceeded`. */
+  /** Answers that failed with `deadline_exceeded`. */
   numExpired: number;
-  /** Requests that failed otherwise. */
+  /** Answers that failed otherwise. */
   numFailed: number;
   /** Steps that failed for want of memory. */
   numOutOfMemory: number;
