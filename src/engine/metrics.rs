@@ -130,9 +130,26 @@ impl Clock {
         Self { submitted_ms: now_ms, started_ms: None, first_token_ms: None, last_token_ms: now_ms, num_tokens: 0 }
     }
 
-    /// A step with this request begins.
-    pub(super) fn start(&mut self, now_ms: f64) {
+    /// A step with this request begins; returns how long it waited, if it is the first.
+    pub(super) fn start(&mut self, now_ms: f64) -> Option<f64> {
+        let is_first = self.started_ms.is_none();
         self.started_ms.get_or_insert(now_ms);
+        is_first.then_some(now_ms - self.submitted_ms)
+    }
+
+    /// Whether a step with this request began.
+    pub(super) fn has_started(&self) -> bool {
+        self.started_ms.is_some()
+    }
+
+    /// Starts when the request began whose prompt this one shares.
+    pub(super) fn follow(&mut self, first: &Self) {
+        self.started_ms = first.started_ms;
+    }
+
+    /// Milliseconds from the first step on.
+    pub(super) fn service_ms(&self, now_ms: f64) -> Option<f64> {
+        Some(now_ms - self.started_ms?)
     }
 
     /// A token was sampled.

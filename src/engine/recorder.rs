@@ -3,6 +3,7 @@
 use super::histogram::Histogram;
 use super::metrics::{EngineMetrics, FinishedCounts, Timings, TokenTime};
 use super::output::FinishReason;
+use crate::Error;
 use crate::kv::{CacheStats, GroupStats};
 
 /// A step that was computed.
@@ -19,6 +20,7 @@ pub(super) struct StepRecord {
 pub(super) struct Present {
     pub(super) num_waiting: usize,
     pub(super) num_running: usize,
+    pub(super) num_preemptions: u64,
     pub(super) kv: Vec<GroupStats>,
     pub(super) cache: CacheStats,
 }
@@ -35,15 +37,11 @@ impl Recorder {
         Self { metrics: EngineMetrics { step_tokens, step_sequences, ..EngineMetrics::default() } }
     }
 
-    /// A prompt begins to be computed for the first time: once for each, however many answers it gets.
-    pub(super) fn prompt(&mut self, prompt_tokens: usize, cached_tokens: usize) {
+    /// A request's first step begins: once for each prompt, however many answers it gets.
+    pub(super) fn started(&mut self, queue_ms: f64, prompt_tokens: usize, cached_tokens: usize) {
+        self.metrics.queue_ms.record(queue_ms);
         self.metrics.prompt_tokens += prompt_tokens as u64;
         self.metrics.cached_tokens += cached_tokens as u64;
-    }
-
-    /// A request's first step begins.
-    pub(super) fn started(&mut self, queue_ms: f64) {
-        self.metrics.queue_ms.record(queue_ms);
     }
 
     /// A token was sampled.
@@ -68,9 +66,12 @@ impl Recorder {
         self.metrics.e2e_ms.record(e2e_ms);
     }
 
-    /// A request failed, but not for want of time.
-    pub(super) fn failed(&mut self) {
-        self.metrics.num_failed += 1;
+    /// A request failed.
+    pub(super) fn failed(&mut self, error: &Error) {
+        match error {
+            Error::DeadlineExceeded { .. } => self.metrics.num_expired += 1,
+            _ => self.metrics.num_failed += 1,
+        }
     }
 
     /// A request was ended by its owner.
@@ -83,19 +84,9 @@ impl Recorder {
         self.metrics.num_rejected += 1;
     }
 
-    /// A request ran out of its time.
-    pub(super) fn expired(&mut self) {
-        self.metrics.num_expired += 1;
-    }
-
-    /// A sequence gave its blocks to another.
-    pub(super) fn preempted(&mut self) {
-        self.metrics.num_preemptions += 1;
-    }
-
-    /// A step failed for want of memory.
-    pub(super) fn out_of_memory(&mut self) {
-        self.metrics.num_out_of_memory += 1;
+    /// A step failed.
+    pub(super) fn step_failed(&mut self, error: &Error) {
+        self.metrics.num_out_of_memory += u64::from(matches!(error, Error::OutOfMemory { .. }));
     }
 
     /// A step was computed.
@@ -113,11 +104,12 @@ impl Recorder {
 
     /// The counters and the present state.
     pub(super) fn snapshot(&self, present: Present) -> EngineMetrics {
-        let Present { num_waiting, num_running, kv, cache } = present;
+        let Present { num_waiting, num_running, num_preemptions, kv, cache } = present;
         let usage = |pool: &GroupStats| pool.used as f64 / pool.num_blocks.max(1) as f64;
         EngineMetrics {
             num_waiting,
             num_running,
+            num_preemptions,
             kv_usage: kv.iter().map(usage).fold(0.0, f64::max),
             kv,
             prefix_queries: cache.asked_tokens,
