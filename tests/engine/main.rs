@@ -5,6 +5,7 @@ mod answers;
 mod failures;
 mod fake;
 mod limits;
+mod metrics;
 mod prefix;
 mod sampling;
 mod schedules;
