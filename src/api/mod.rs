@@ -14,6 +14,7 @@ mod metrics;
 mod pure;
 mod request;
 mod source;
+mod trace;
 
 pub use engine::WasmEngine;
 pub use error::set_panic_handler;

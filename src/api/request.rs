@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::cache::PageCache;
-use crate::engine::{CacheOptions, Request, SamplingParams};
+use crate::engine::{CacheOptions, Request, SamplingParams, Timeouts};
 use crate::text::{ChatTemplate, RenderOptions, Transcripts};
 use crate::{Error, Result};
 
@@ -12,6 +12,13 @@ use crate::{Error, Result};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PageRequest {
     input: Input,
+    /// Answers to be generated.
+    pub(super) num_choices: usize,
+    priority: i32,
+    deadline_ms: Option<f64>,
+    queue_timeout_ms: Option<f64>,
+    total_timeout_ms: Option<f64>,
+    reports_progress: bool,
     max_tokens: Option<usize>,
     sampling: PageSampling,
     stop: Vec<String>,
@@ -76,6 +83,13 @@ impl PageRequest {
             stop_token_ids: self.stop_token_ids,
             prefill_only: self.prefill_only,
             cache,
+            priority: self.priority,
+            timeouts: Timeouts {
+                deadline_ms: self.deadline_ms,
+                total_ms: self.total_timeout_ms,
+                queue_ms: self.queue_timeout_ms,
+            },
+            reports_progress: self.reports_progress,
             ..Request::default()
         };
         Ok((request, text))

@@ -8,6 +8,7 @@ use super::metrics::EngineMetrics;
 use super::output::{FinishReason, Output};
 use super::pace::Pace;
 use super::queue::Rank;
+use super::recorder::{Present, Recorder, StepRecord};
 use super::sampling::{LogitEdits, bad_value, derived_seed};
 use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
 use super::sequence::Sequence;
@@ -68,8 +69,7 @@ pub struct Engine<F: Forward> {
     limits: BatchLimits,
     options: EngineOptions,
     next_id: u64,
-    /// The counters; what describes the present is filled in when asked.
-    metrics: EngineMetrics,
+    recorder: Recorder,
     pace: Pace,
     tracer: Tracer,
     /// What was found before a step was computed; told after it.
@@ -96,7 +96,7 @@ impl<F: Forward> Engine<F> {
             limits,
             options,
             next_id: 0,
-            metrics: EngineMetrics::default(),
+            recorder: Recorder::new(),
             pace: Pace::default(),
             tracer: Tracer::default(),
             early: Vec::new(),
@@ -127,13 +127,13 @@ impl<F: Forward> Engine<F> {
 
     /// The counters and the present state.
     pub fn metrics(&self) -> EngineMetrics {
-        EngineMetrics {
+        self.recorder.snapshot(Present {
             num_waiting: self.scheduler.waiting().len(),
             num_running: self.scheduler.running().len(),
             num_preemptions: self.scheduler.num_preemptions,
             kv: self.kv.stats(),
-            ..self.metrics.clone()
-        }
+            cache: self.kv.cache_stats(),
+        })
     }
 
     /// Sets how long a submission to the device should take, in milliseconds: the step's budget and the number of
@@ -176,6 +176,7 @@ impl<F: Forward> Engine<F> {
         }
         let num_waiting = self.scheduler.waiting().len();
         if num_waiting >= self.options.max_waiting {
+            self.recorder.rejected();
             let retry_after_ms = self.wait_ms(1).map(whole_ms);
             return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting, retry_after_ms });
         }
@@ -215,7 +216,11 @@ impl<F: Forward> Engine<F> {
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         self.early.retain(|event| event.request() != id);
-        self.scheduler.remove(id, &mut self.kv, Leaving::Finished).is_some()
+        let is_there = self.scheduler.remove(id, &mut self.kv, Leaving::Finished).is_some();
+        if is_there {
+            self.recorder.cancelled();
+        }
+        is_there
     }
 
     /// Whether a step would do anything.
@@ -244,7 +249,10 @@ impl<F: Forward> Engine<F> {
             return std::mem::take(&mut self.early);
         }
         for part in &plan.parts {
-            self.scheduler.running_mut()[part.index].sequence.clock.start(start_ms);
+            let sequence = &mut self.scheduler.running_mut()[part.index].sequence;
+            if let Some(queue_ms) = sequence.clock.start(start_ms) {
+                self.recorder.started(queue_ms, sequence.num_prompt(), sequence.num_cached());
+            }
         }
         let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
         let num_tokens = batch.tokens.len();
@@ -257,10 +265,17 @@ impl<F: Forward> Engine<F> {
             false => Err(Error::WrongResult(format!("{} ids for {} rows", ids.len(), batch.rows.len()))),
         });
         let mut events = std::mem::take(&mut self.early);
+        if let Err(error) = &result {
+            self.recorder.step_failed(error);
+        }
         match result {
             Ok(ids) => {
-                self.metrics.num_steps += 1;
-                self.metrics.computed_tokens += num_tokens as u64;
+                self.recorder.step(StepRecord {
+                    wall_ms: end_ms - start_ms,
+                    gpu_ms: self.forward.gpu_ms(),
+                    num_tokens,
+                    num_sequences: plan.parts.len(),
+                });
                 self.pace.note_step(num_tokens, end_ms - start_ms);
                 self.trace(&plan, start_ms, end_ms);
                 self.commit(&plan.parts, &ids, end_ms, &mut events);
@@ -312,11 +327,11 @@ impl<F: Forward> Engine<F> {
             sequence.written_tokens += self.kv.commit(running.table, sequence.tokens(), part.end);
             self.kv.release_unreachable(running.table, part.end);
             events.extend(sequence.prefill_progress(part.start, part.end));
-            self.metrics.generated_tokens += drawn.len() as u64;
             if drawn.len() > 1 {
                 parted.push(sequence.ids().collect::<Vec<_>>());
             }
             for drawn in sequence.draw(drawn, now_ms) {
+                self.recorder.token(drawn.time);
                 events.push(Event::Text { request: drawn.request, text: drawn.text, ids: vec![drawn.id] });
                 finished.extend(drawn.end.map(|reason| (drawn.request, Ok(reason), Leaving::Finished)));
             }
@@ -356,9 +371,13 @@ impl<F: Forward> Engine<F> {
                 sequence.clock.service_ms(now_ms).into_iter().for_each(|ms| self.pace.note_answer(ms));
                 let usage = sequence.usage();
                 let timings = sequence.clock.timings(usage.prompt_tokens - usage.cached_tokens);
+                self.recorder.finished(reason, &timings, sequence.clock.elapsed_ms(now_ms));
                 Event::Finished { request, reason, usage, timings, cache: sequence.report() }
             }
-            Err(error) => Event::Failed { request, error },
+            Err(error) => {
+                self.recorder.failed(&error);
+                Event::Failed { request, error }
+            }
         })
     }
 

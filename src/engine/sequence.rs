@@ -6,7 +6,7 @@ use super::batch::narrow;
 use super::caching::CacheReport;
 use super::deadline::{Deadline, Deadlines};
 use super::events::{Event, Progress};
-use super::metrics::{Clock, Usage};
+use super::metrics::{Clock, TokenTime, Usage};
 use super::output::{FinishReason, Output};
 use super::queue::Rank;
 use super::sampling::LogitEdits;
@@ -46,6 +46,7 @@ pub(super) struct Sequence {
 pub(super) struct Drawn {
     pub(super) request: RequestId,
     pub(super) id: u32,
+    pub(super) time: TokenTime,
     /// What may be shown now.
     pub(super) text: String,
     /// Why the sequence ends with it, if it does.
@@ -166,9 +167,9 @@ impl Sequence {
     fn push(&mut self, id: u32, now_ms: f64) -> Drawn {
         self.tokens.push(id);
         self.edits.push(id);
-        self.clock.token(now_ms);
+        let time = self.clock.token(now_ms);
         let (text, end) = self.output.push(id);
-        Drawn { request: self.id, id, text, end }
+        Drawn { request: self.id, id, time, text, end }
     }
 
     /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.

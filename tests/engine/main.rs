@@ -9,6 +9,7 @@ mod limits;
 mod load;
 #[path = "../common/load.rs"]
 mod load_rounds;
+mod metrics;
 mod order;
 mod prefix;
 mod sampling;
