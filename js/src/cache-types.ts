@@ -120,6 +120,16 @@ export type CacheEvent =
       numTokens: number;
     }
   | {
+      /** A block was not used for its time to live, and dropped. */
+      kind: 'expired';
+      /** Position of its first token. */
+      position: number;
+      /** Tokens that it held. */
+      numTokens: number;
+      /** Layer group. */
+      group: number;
+    }
+  | {
       /** A block was given up. */
       kind: 'evicted';
       /** Position of its first token. */
@@ -128,6 +138,6 @@ export type CacheEvent =
       numTokens: number;
       /** Layer group. */
       group: number;
-      /** Its place was needed; its time was over; it was asked for; a longer one replaced it; its request failed. */
-      reason: 'capacity' | 'expired' | 'asked' | 'superseded' | 'failed';
+      /** Its place was needed; it was asked for; a longer one replaced it; its request failed. */
+      reason: 'capacity' | 'asked' | 'superseded' | 'failed';
     };

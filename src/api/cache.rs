@@ -201,6 +201,7 @@ pub(super) fn block_bytes(num_blocks: &[usize], kv_bytes: u64, bytes_per_token: 
 pub(super) enum PageCacheEvent {
     Stored { position: usize, num_tokens: usize },
     Hit { num_tokens: usize },
+    Expired { position: usize, num_tokens: usize, group: usize },
     Evicted { position: usize, num_tokens: usize, group: usize, reason: EvictReason },
 }
 
@@ -209,6 +210,7 @@ impl From<CacheEvent> for PageCacheEvent {
         match event {
             CacheEvent::Stored { position, num_tokens } => Self::Stored { position, num_tokens },
             CacheEvent::Hit { num_tokens } => Self::Hit { num_tokens },
+            CacheEvent::Expired { position, num_tokens, group } => Self::Expired { position, num_tokens, group },
             CacheEvent::Evicted { position, num_tokens, group, reason } => {
                 Self::Evicted { position, num_tokens, group, reason }
             }

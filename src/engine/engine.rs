@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::batch::assemble;
 use super::caching::CacheReport;
+use super::groups::CacheGroups;
 use super::metrics::{EngineMetrics, Timings, Usage};
 use super::output::{FinishReason, Output};
 use super::sampling::{LogitEdits, bad_value, derived_seed};
@@ -81,9 +82,10 @@ pub struct Engine<F: Forward> {
     forward: F,
     tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
+    pub(super) groups: CacheGroups,
     /// Of a step: the model's, narrowed by the options.
-    limits: BatchLimits,
+    pub(super) limits: BatchLimits,
     options: EngineOptions,
     next_id: u64,
     /// The counters; what describes the present is filled in when asked.
@@ -103,6 +105,7 @@ impl<F: Forward> Engine<F> {
             tokenizer,
             kv,
             scheduler: Scheduler::new(max_running),
+            groups: CacheGroups::default(),
             limits,
             options,
             next_id: 0,
@@ -148,23 +151,10 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
     pub fn submit(&mut self, request: Request, now_ms: f64) -> Result<RequestId> {
-        let vocab_size = self.tokenizer.vocab_size();
-        request.validate(vocab_size)?;
+        let (max_tokens, edits) = self.check_request(&request)?;
         let num_waiting = self.scheduler.num_waiting();
         if num_waiting >= self.options.max_waiting {
             return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting });
-        }
-        let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
-        if asked > allowed {
-            return Err(Error::ContextTooLong { asked, allowed });
-        }
-        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
-        let edits = LogitEdits::new(&request, vocab_size)?;
-        let (most, max_edits) = (edits.most(max_tokens, vocab_size), self.limits.max_edits);
-        if most > max_edits {
-            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
-            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
         }
         let id = RequestId(self.next_id);
         let seed = derived_seed(self.options.seed, self.next_id);
@@ -172,6 +162,25 @@ impl<F: Forward> Engine<F> {
         self.next_id += 1;
         self.scheduler.add(Sequence::new(id, request, seed, edits, output, now_ms));
         Ok(id)
+    }
+
+    /// The most tokens of a request's answer, and the edits of its logits.
+    pub(super) fn check_request(&self, request: &Request) -> Result<(usize, LogitEdits)> {
+        let vocab_size = self.tokenizer.vocab_size();
+        request.validate(vocab_size)?;
+        let allowed = self.context_length();
+        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
+        if asked > allowed {
+            return Err(Error::ContextTooLong { asked, allowed });
+        }
+        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
+        let edits = LogitEdits::new(request, vocab_size)?;
+        let (most, max_edits) = (edits.most(max_tokens, vocab_size), self.limits.max_edits);
+        if most > max_edits {
+            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
+            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
+        }
+        Ok((max_tokens, edits))
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
@@ -197,7 +206,9 @@ impl<F: Forward> Engine<F> {
             return Vec::new();
         }
         for part in &plan {
-            self.scheduler.running_mut()[part.index].sequence.clock.start(start_ms);
+            let sequence = &mut self.scheduler.running_mut()[part.index].sequence;
+            sequence.clock.start(start_ms);
+            self.groups.note(sequence);
         }
         let batch = assemble(&plan, self.scheduler.running(), &self.kv);
         match self.forward.forward(&batch).await {
@@ -271,6 +282,6 @@ impl<F: Forward> Engine<F> {
 
 /// A time as the cache counts: whole milliseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
-fn whole_ms(ms: f64) -> u64 {
+pub(super) fn whole_ms(ms: f64) -> u64 {
     ms as u64
 }

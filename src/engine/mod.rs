@@ -10,6 +10,7 @@ mod caching;
 #[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
 mod engine;
 mod evaluate;
+mod groups;
 mod metrics;
 mod output;
 mod request;
@@ -20,6 +21,7 @@ mod sequence;
 pub use caching::{Breakpoint, CacheOptions, CacheReport, MAX_BREAKPOINTS, MAX_CACHE_NAME_BYTES};
 pub use engine::{Engine, EngineOptions, Event};
 pub use evaluate::{Evaluation, evaluate};
+pub use groups::{CacheGroup, MAX_CACHE_GROUPS};
 pub use metrics::{EngineMetrics, Timings, Usage};
 pub use output::FinishReason;
 pub use request::{MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Request, RequestId};

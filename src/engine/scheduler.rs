@@ -155,7 +155,7 @@ impl Scheduler {
         if hit.as_ref().is_some_and(|hit| self.is_being_computed(sequence, hit)) {
             return false;
         }
-        let Some(hit) = self.fit(sequence, hit.unwrap_or_default(), kv, limits) else {
+        let Some(hit) = self.fit(sequence.tokens().len(), hit.unwrap_or_default(), kv, limits) else {
             return false;
         };
         let Some(mut sequence) = self.waiting.pop_front() else {
@@ -170,10 +170,10 @@ impl Scheduler {
         true
     }
 
-    /// The hit if the sequence fits with it: with all of its blocks, not only those of its first part, or it would soon
+    /// The hit if a sequence of `num_tokens` fits with it: with all of its blocks, not only those of its first part, or it would soon
     /// be preempted again. Rows are only copied if there is room for their source as well.
-    fn fit(&self, sequence: &Sequence, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
-        let fits = |hit: &Hit| kv.admits_hit(hit, sequence.tokens().len(), self.running.is_empty());
+    pub(super) fn fit(&self, num_tokens: usize, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
+        let fits = |hit: &Hit| kv.admits_hit(hit, num_tokens, self.running.is_empty());
         if hit.num_rows() * kv.num_groups() <= limits.max_copies && fits(&hit) {
             return Some(hit);
         }
