@@ -3,7 +3,7 @@
  * letters of a fixed answer, one a step, after a prefill of some steps, and refuses calls while a step is pending.
  */
 
-import type { CacheEvent } from '../src/cache-types.js';
+import type { CacheEvent, CacheExplanation } from '../src/cache-types.js';
 import type { EnginePrefix, EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { ByteSource, WasmEngine, WasmModule } from '../src/wasm.js';
@@ -217,7 +217,9 @@ export class FakeEngine implements WasmEngine {
     const names = ['numNodes', 'numBlocks', 'numPinned', 'numLookups', 'numHits', 'askedTokens', 'readTokens'] as const;
     const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped'] as const;
     const entries = [...names, ...others].map((name, index) => [name, index]);
-    return Object.fromEntries(entries) as ReturnType<WasmEngine['cacheStats']>;
+    return { ...Object.fromEntries(entries), groups: [], numForgottenGroups: 0 } as ReturnType<
+      WasmEngine['cacheStats']
+    >;
   }
 
   cacheBlocks(): ReturnType<WasmEngine['cacheBlocks']> {
@@ -228,6 +230,11 @@ export class FakeEngine implements WasmEngine {
   cachePrefixes(): ReturnType<WasmEngine['cachePrefixes']> {
     this.#mayCall();
     return [];
+  }
+
+  cacheExplain(request: EngineRequest): CacheExplanation {
+    this.#steer('explain', 0, request.input);
+    return { prompt_tokens: 3, cached_tokens: 2, miss: null, doctor: null };
   }
 
   cachePin(salt: string, prefix: EnginePrefix): number {
