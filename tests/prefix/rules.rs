@@ -7,15 +7,15 @@ use pagewise::kv::{
 use crate::world::World;
 
 /// Tokens that differ from those of another `salt` from the first one on.
-fn tokens(num: usize, salt: u32) -> Vec<u32> {
+pub fn tokens(num: usize, salt: u32) -> Vec<u32> {
     (0..).map(|index: u32| index * 7 + 1000 * salt).take(num).collect()
 }
 
-fn plain() -> Retention {
+pub fn plain() -> Retention {
     Retention::default()
 }
 
-fn reason(hit: &Hit) -> Option<MissReason> {
+pub fn reason(hit: &Hit) -> Option<MissReason> {
     hit.miss.map(|miss| miss.reason)
 }
 
