@@ -58,7 +58,9 @@ fn a_request_that_was_preempted_counts_once() {
     let mut runner = Setup { groups: vec![GroupConfig { num_blocks: 6, window: None }], ..Setup::default() }.build();
     let mut requests = [grouped("a", 0), grouped("a", 9)];
     requests.iter_mut().for_each(|request| request.max_tokens = Some(20));
-    requests.iter().for_each(|request| drop(runner.submit(request)));
+    for request in &requests {
+        runner.submit(request);
+    }
     runner.finish();
     assert!(runner.engine.metrics().num_preemptions > 0, "both do not fit");
     let (groups, _) = runner.engine.cache_groups();
