@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::batch::assemble;
 use super::events::{Event, Progress};
+use super::groups::CacheGroups;
 use super::metrics::EngineMetrics;
 use super::output::{FinishReason, Output};
 use super::pace::Pace;
@@ -64,9 +65,10 @@ pub struct Engine<F: Forward> {
     forward: F,
     tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
+    pub(super) groups: CacheGroups,
     /// Of a step: the model's, narrowed by the options.
-    limits: BatchLimits,
+    pub(super) limits: BatchLimits,
     options: EngineOptions,
     next_id: u64,
     recorder: Recorder,
@@ -93,6 +95,7 @@ impl<F: Forward> Engine<F> {
             tokenizer,
             kv,
             scheduler: Scheduler::new(rules),
+            groups: CacheGroups::default(),
             limits,
             options,
             next_id: 0,
@@ -168,30 +171,12 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
     pub fn submit_choices(&mut self, request: Request, num_choices: usize, now_ms: f64) -> Result<Vec<RequestId>> {
-        let vocab_size = self.tokenizer.vocab_size();
-        request.validate(vocab_size)?;
-        let most_choices = self.limits.max_rows;
-        if !(1..=most_choices).contains(&num_choices) {
-            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
-        }
+        let (max_tokens, edits) = self.check_request(&request, num_choices)?;
         let num_waiting = self.scheduler.waiting().len();
         if num_waiting >= self.options.max_waiting {
             self.recorder.rejected();
             let retry_after_ms = self.wait_ms(1).map(whole_ms);
             return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting, retry_after_ms });
-        }
-        let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
-        if asked > allowed {
-            return Err(Error::ContextTooLong { asked, allowed });
-        }
-        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
-        let edits = LogitEdits::new(&request, vocab_size)?;
-        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
-        let max_edits = self.limits.max_edits;
-        if most > max_edits {
-            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
-            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
         }
         let ids: Vec<_> = (self.next_id..).take(num_choices).map(RequestId).collect();
         self.next_id += num_choices as u64;
@@ -207,10 +192,34 @@ impl<F: Forward> Engine<F> {
         };
         let mut choices = (0..).zip(&ids).map(make);
         if let Some(mut first) = choices.next() {
-            first.choices.extend(choices);
+            first.choices.extend(choices.map(Sequence::as_choice));
             self.scheduler.waiting_mut().push(first);
         }
         Ok(ids)
+    }
+
+    /// The most tokens of a request's answers, and the edits of their logits.
+    pub(super) fn check_request(&self, request: &Request, num_choices: usize) -> Result<(usize, LogitEdits)> {
+        let vocab_size = self.tokenizer.vocab_size();
+        request.validate(vocab_size)?;
+        let most_choices = self.limits.max_rows;
+        if !(1..=most_choices).contains(&num_choices) {
+            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
+        }
+        let allowed = self.context_length();
+        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
+        if asked > allowed {
+            return Err(Error::ContextTooLong { asked, allowed });
+        }
+        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
+        let edits = LogitEdits::new(request, vocab_size)?;
+        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
+        let max_edits = self.limits.max_edits;
+        if most > max_edits {
+            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
+            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
+        }
+        Ok((max_tokens, edits))
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
@@ -253,6 +262,7 @@ impl<F: Forward> Engine<F> {
             if let Some(queue_ms) = sequence.clock.start(start_ms) {
                 self.recorder.started(queue_ms, sequence.num_prompt(), sequence.num_cached());
             }
+            self.groups.note(sequence);
         }
         let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
         let num_tokens = batch.tokens.len();
@@ -390,6 +400,6 @@ impl<F: Forward> Engine<F> {
 
 /// A time as the cache counts: whole milliseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
-fn whole_ms(ms: f64) -> u64 {
+pub(super) fn whole_ms(ms: f64) -> u64 {
     ms as u64
 }

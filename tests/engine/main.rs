@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod answers;
+mod caching;
 mod choices;
 mod failures;
 mod fake;
