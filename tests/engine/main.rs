@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod answers;
+mod choices;
 mod failures;
 mod fake;
 mod limits;
+mod order;
 mod prefix;
 mod sampling;
 mod schedules;

@@ -255,6 +255,7 @@ impl Chat {
                         let is_full = usage.total_tokens >= self.engine.context_length();
                         return Ok(Turn { ids, text, reason, usage, timings, cache, left_out: 0, is_full });
                     }
+                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => return Err(error),
                 }
             }
