@@ -2,13 +2,16 @@
  * `engine.chat.completions`: OpenAI's chat shapes over a generation.
  */
 
+import { collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
-import { collect, REQUEST_OPTIONS, randomId, unixSeconds } from './completions.js';
+import { REQUEST_OPTIONS, randomId, unixSeconds } from './completions.js';
 import type { GenerationEvent } from './generation.js';
 import { checkOptions } from './options.js';
+import type { FinishedEvent } from './protocol.js';
 import { checkChatRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
+  ChatChoice,
   ChatChunkChoice,
   ChatCompletion,
   ChatCompletionChunk,
@@ -33,8 +36,8 @@ export class ChatCompletions {
   /**
    * Answers a conversation, as a {@link Stream} of chunks with `stream: true`, else at once.
    *
-   * Rejects with a {@link PagewiseError}: `bad_request` names the field; `context_too_long`, `queue_full`, `cancelled`,
-   * `device_lost` and so on. With `stream: true` the promise resolves when the request is queued.
+   * Rejects with a {@link PagewiseError}: `bad_request` names the field; `context_too_long`, `queue_full`,
+   * `deadline_exceeded`, `cancelled`, `device_lost` and so on. With `stream: true` the promise resolves when the request is queued.
    */
   create(params: ChatCompletionCreateParamsStreaming, options?: RequestOptions): Promise<Stream<ChatCompletionChunk>>;
   create(params: ChatCompletionCreateParamsNonStreaming, options?: RequestOptions): Promise<ChatCompletion>;
@@ -49,55 +52,60 @@ export class ChatCompletions {
     const { signal } = checkOptions('create', options, REQUEST_OPTIONS);
     const { engineRequest, stream, includeUsage } = checkChatRequest(params, [this.#info.id, this.#info.name]);
     const head = { id: randomId('chatcmpl'), created: unixSeconds(), model: this.#info.id };
-    const generation = await this.#client.generate(engineRequest, signal);
+    const generation = await this.#client.generate(engineRequest, signal, head.id);
     if (stream) {
-      const shape = new ChunkShape(head, includeUsage);
-      return new Stream(generation, [shape.first()], (event) => shape.chunksOf(event));
+      const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
+      return new Stream(generation, shape.first(), (event) => shape.chunksOf(event));
     }
-    const { text, reason, usage, timings, cache } = await collect(generation);
-    const message = { role: 'assistant' as const, content: text, refusal: null };
-    return {
-      ...head,
-      object: 'chat.completion',
-      choices: [{ index: 0, message, finish_reason: reason, logprobs: null }],
-      usage,
-      timings,
-      cache,
+    const { choices, ...totals } = await collect(generation);
+    const choice = ({ text, reason }: (typeof choices)[number], index: number): ChatChoice => {
+      const message = { role: 'assistant' as const, content: text, refusal: null };
+      return { index, message, finish_reason: reason, logprobs: null };
     };
+    return { ...head, object: 'chat.completion', choices: choices.map(choice), ...totals };
   }
 }
 
+/** What all chunks of an answer have in common. */
+type Head = Pick<ChatCompletionChunk, 'id' | 'created' | 'model'>;
+
 /** Makes chunks of events. */
 class ChunkShape {
-  readonly #head: { id: string; created: number; model: string };
+  readonly #head: Head;
+  readonly #numChoices: number;
   readonly #includeUsage: boolean;
+  readonly #finishes: FinishedEvent[] = [];
 
-  constructor(head: { id: string; created: number; model: string }, includeUsage: boolean) {
+  constructor(head: Head, numChoices: number, includeUsage: boolean) {
     this.#head = head;
+    this.#numChoices = numChoices;
     this.#includeUsage = includeUsage;
   }
 
-  first(): ChatCompletionChunk {
-    return this.#chunk({ role: 'assistant', content: '' }, null);
+  first(): ChatCompletionChunk[] {
+    return Array.from({ length: this.#numChoices }, (_, index) =>
+      this.#chunk({ index, delta: { role: 'assistant', content: '' } }),
+    );
   }
 
   chunksOf(event: GenerationEvent): ChatCompletionChunk[] {
-    if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk({ content: event.text }, null)];
-    const { reason, usage, timings, cache } = event;
-    const chunks: ChatCompletionChunk[] = [{ ...this.#chunk({}, reason), timings, cache }];
-    if (this.#includeUsage) {
-      chunks.push({ ...this.#head, object: 'chat.completion.chunk', choices: [], usage, timings, cache });
+    if (event.kind === 'progress') return [{ ...this.#chunk(), progress: event.progress }];
+    const { choice: index } = event;
+    if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk({ index, delta: { content: event.text } })];
+    const { reason, timings, cache } = event;
+    const chunks = [{ ...this.#chunk({ index, delta: {}, finish_reason: reason }), timings, cache }];
+    if (this.#finishes.push(event) === this.#numChoices && this.#includeUsage) {
+      chunks.push({ ...this.#chunk(), ...combine(this.#finishes) });
     }
     return chunks;
   }
 
-  #chunk(delta: ChatChunkChoice['delta'], finish_reason: ChatChunkChoice['finish_reason']): ChatCompletionChunk {
-    const chunk: ChatCompletionChunk = {
+  #chunk(choice?: Pick<ChatChunkChoice, 'index' | 'delta'> & Partial<ChatChunkChoice>): ChatCompletionChunk {
+    return {
       ...this.#head,
       object: 'chat.completion.chunk',
-      choices: [{ index: 0, delta, finish_reason, logprobs: null }],
+      choices: choice === undefined ? [] : [{ finish_reason: null, logprobs: null, ...choice }],
+      ...(this.#includeUsage ? { usage: null } : {}),
     };
-    if (this.#includeUsage) chunk.usage = null;
-    return chunk;
   }
 }

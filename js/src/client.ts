@@ -7,8 +7,10 @@ import type { CacheEvent } from './cache-types.js';
 import { cancelledError, PagewiseError } from './errors.js';
 import { show } from './fields.js';
 import { Generation } from './generation.js';
+import { Listeners } from './listeners.js';
+import { measureRequest } from './measure.js';
 import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
-import type { LoadProgress } from './types.js';
+import type { LoadProgress, StepTrace } from './types.js';
 
 /** A worker that does not answer `unload` for this long is ended all the same. */
 export const UNLOAD_MS = 3000;
@@ -23,7 +25,11 @@ export class WorkerClient {
   readonly #worker: Worker;
   readonly #calls = new Map<number, PendingCall>();
   readonly #generations = new Map<number, Generation>();
-  readonly #cacheListeners = new Set<(event: CacheEvent) => void>();
+  readonly #cleanups: (() => void)[] = [];
+  /** Of what happens in the prefix cache. */
+  readonly #cacheEvents = this.#listeners<CacheEvent>('cacheListen');
+  /** Of steps. */
+  readonly #steps = this.#listeners<StepTrace>('stepListen');
   #nextId = 1;
   #closed: PagewiseError | undefined;
   /** Called with the progress of loading. */
@@ -65,26 +71,31 @@ export class WorkerClient {
   }
 
   /**
-   * Sends a request; resolves once it is queued. An abort of the signal cancels it at any time.
+   * Sends a request; resolves once it is queued. An abort of the signal cancels it at any time. `name` stands for it in
+   * traces and measures.
    */
-  async generate(request: EngineRequest, signal: AbortSignal | undefined): Promise<Generation> {
+  async generate(request: EngineRequest, signal: AbortSignal | undefined, name?: string): Promise<Generation> {
     if (signal?.aborted) throw cancelledError(signal);
     const id = this.#nextId++;
+    const label = name ?? `request-${id}`;
+    const arrivedMs = performance.now();
     const onAbort = (): void => {
       const error = cancelledError(signal);
       generation.fail(error, false);
       this.#calls.get(id)?.reject(error);
       this.#calls.delete(id);
     };
-    const generation = new Generation((isComplete) => {
+    const generation = new Generation(request.numChoices, (isComplete) => {
       signal?.removeEventListener('abort', onAbort);
       this.#generations.delete(id);
+      const { finishes, numChoices } = generation;
+      if (finishes.length === numChoices) measureRequest(label, arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
     });
     signal?.addEventListener('abort', onAbort);
     this.#generations.set(id, generation);
     try {
-      await this.#call(id, 'submit', { request });
+      await this.#call(id, 'submit', { request, name: label });
     } catch (error) {
       generation.fail(error as PagewiseError, true);
       throw error;
@@ -94,18 +105,28 @@ export class WorkerClient {
 
   /** Calls back with what happens in the prefix cache; returns a function that ends it. */
   listenToCache(callback: (event: CacheEvent) => void): () => void {
-    // A function of its own: the same callback may listen twice.
-    const listener = (event: CacheEvent): void => callback(event);
-    this.#cacheListeners.add(listener);
-    if (this.#cacheListeners.size === 1) this.#setListening(true);
-    return () => {
-      if (this.#cacheListeners.delete(listener) && this.#cacheListeners.size === 0) this.#setListening(false);
-    };
+    return this.#cacheEvents.add(callback);
   }
 
-  #setListening(isOn: boolean): void {
+  /** Calls back with every step; returns a function that ends it. */
+  listenToSteps(callback: (step: StepTrace) => void): () => void {
+    return this.#steps.add(callback);
+  }
+
+  /** Says how many milliseconds a submission to the GPU should take; null for no limit. */
+  setStepTarget(ms: number | null): void {
+    this.#post({ type: 'stepTarget', ms });
+  }
+
+  /** Has something done when the worker ends, however it does. */
+  atEnd(cleanup: () => void): void {
+    if (this.#closed === undefined) this.#cleanups.push(cleanup);
+    else cleanup();
+  }
+
+  #listeners<T>(type: 'cacheListen' | 'stepListen'): Listeners<T> {
     // A worker that is gone has no events; whoever calls it learns why.
-    this.call('cacheListen', { isOn }).catch(() => undefined);
+    return new Listeners((isOn) => void this.call(type, { isOn }).catch(() => undefined));
   }
 
   /** Ends the worker at once; everything that is pending, and every later call, fails with `error`. */
@@ -131,6 +152,7 @@ export class WorkerClient {
   /** Fails everything that is pending, and from now on every call. */
   #refuse(error: PagewiseError): void {
     this.#closed ??= error;
+    for (const cleanup of this.#cleanups.splice(0)) cleanup();
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     for (const call of calls) call.reject(error);
@@ -169,8 +191,16 @@ export class WorkerClient {
         for (const event of message.events) this.#dispatch(event);
         break;
       case 'cacheEvents':
-        for (const event of message.events) for (const listener of [...this.#cacheListeners]) listener(event);
+        this.#cacheEvents.tell(message.events);
         break;
+      case 'steps': {
+        const shift = message.timeOrigin - performance.timeOrigin;
+        const onPage = (step: StepTrace): StepTrace => {
+          return { ...step, startMs: step.startMs + shift, endMs: step.endMs + shift };
+        };
+        this.#steps.tell(message.steps.map(onPage));
+        break;
+      }
       case 'crashed':
         this.close(new PagewiseError('worker_crashed', message.message));
         break;

@@ -2,13 +2,16 @@
  * `engine.completions`: OpenAI's text shapes over a generation, and what both kinds of request share.
  */
 
+import { collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
-import type { Generation, GenerationEvent } from './generation.js';
+import type { GenerationEvent } from './generation.js';
 import { checkOptions, type OptionKinds } from './options.js';
+import type { FinishedEvent } from './protocol.js';
 import { checkTextRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
   Completion,
+  CompletionChoice,
   CompletionCreateParams,
   CompletionCreateParamsNonStreaming,
   CompletionCreateParamsStreaming,
@@ -16,6 +19,8 @@ import type {
   FinishReason,
   RequestOptions,
 } from './types.js';
+
+export { collect };
 
 /** Of {@link RequestOptions}. */
 export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = { signal: 'signal' };
@@ -49,35 +54,46 @@ export class Completions {
       created: unixSeconds(),
       model: this.#info.id,
     };
-    const generation = await this.#client.generate(engineRequest, signal);
-    const choice = (text: string, finish_reason: FinishReason | null): Completion => ({
-      ...head,
-      choices: [{ index: 0, text, finish_reason, logprobs: null }],
-      ...(stream && includeUsage ? { usage: null } : {}),
-    });
-    if (!stream) {
-      const { text, reason, usage, timings, cache } = await collect(generation);
-      return { ...choice(text, reason), usage, timings, cache };
+    const generation = await this.#client.generate(engineRequest, signal, head.id);
+    if (stream) {
+      const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
+      return new Stream(generation, [], (event) => shape.chunksOf(event));
     }
-    return new Stream(generation, [], (event: GenerationEvent): Completion[] => {
-      if (event.kind === 'text') return event.text === '' ? [] : [choice(event.text, null)];
-      const { reason, usage, timings, cache } = event;
-      const chunks: Completion[] = [{ ...choice('', reason), timings, cache }];
-      if (includeUsage) chunks.push({ ...head, choices: [], usage, timings, cache });
-      return chunks;
-    });
+    const { choices, ...totals } = await collect(generation);
+    const choice = ({ text, reason }: (typeof choices)[number], index: number): CompletionChoice => {
+      return { index, text, finish_reason: reason, logprobs: null };
+    };
+    return { ...head, choices: choices.map(choice), ...totals };
   }
 }
 
-/** The whole answer of a generation. */
-export async function collect(
-  generation: Generation,
-): Promise<Omit<Extract<GenerationEvent, { kind: 'finished' }>, 'kind' | 'request'> & { text: string }> {
-  let text = '';
-  for (;;) {
-    const event = await generation.next();
-    if (event.kind === 'finished') return { ...event, text };
-    text += event.text;
+/** Makes chunks of events. */
+class ChunkShape {
+  readonly #head: Omit<Completion, 'choices'>;
+  readonly #numChoices: number;
+  readonly #includeUsage: boolean;
+  readonly #finishes: FinishedEvent[] = [];
+
+  constructor(head: Omit<Completion, 'choices'>, numChoices: number, includeUsage: boolean) {
+    this.#head = head;
+    this.#numChoices = numChoices;
+    this.#includeUsage = includeUsage;
+  }
+
+  chunksOf(event: GenerationEvent): Completion[] {
+    if (event.kind === 'progress') return [{ ...this.#chunk(), progress: event.progress }];
+    if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk(event.choice, event.text, null)];
+    const { choice, reason, timings, cache } = event;
+    const chunks = [{ ...this.#chunk(choice, '', reason), timings, cache }];
+    if (this.#finishes.push(event) === this.#numChoices && this.#includeUsage) {
+      chunks.push({ ...this.#chunk(), ...combine(this.#finishes) });
+    }
+    return chunks;
+  }
+
+  #chunk(index?: number, text = '', finish_reason: FinishReason | null = null): Completion {
+    const choices = index === undefined ? [] : [{ index, text, finish_reason, logprobs: null }];
+    return { ...this.#head, choices, ...(this.#includeUsage ? { usage: null } : {}) };
   }
 }
 

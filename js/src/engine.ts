@@ -7,6 +7,8 @@ import { ChatCompletions } from './chat.js';
 import { WorkerClient } from './client.js';
 import { Completions } from './completions.js';
 import { cancelledError, PagewiseError } from './errors.js';
+import { bad, show } from './fields.js';
+import { checkEngineOptions, checkStepTargets, followVisibility } from './load-options.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EngineOptions, SourceSpec } from './protocol.js';
 import { checkMessages } from './request.js';
@@ -23,6 +25,7 @@ import type {
   ModelSource,
   PlanOptions,
   SourceOptions,
+  StepTrace,
   TemplateOptions,
   TokenizeOptions,
 } from './types.js';
@@ -39,7 +42,15 @@ const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
   kv: 'any',
   maxGpuBytes: 'any',
 };
-const LOAD_OPTIONS: OptionKinds<LoadOptions> = { ...PLAN_OPTIONS, onProgress: 'function' };
+const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
+  ...PLAN_OPTIONS,
+  maxRunning: 'any',
+  maxQueued: 'any',
+  batching: 'any',
+  chunkedPrefill: 'flag',
+  stepTargetMs: 'any',
+  onProgress: 'function',
+};
 
 /** A loaded model. Make one with {@link Engine.load}. */
 export class Engine {
@@ -58,7 +69,7 @@ export class Engine {
     this.info = info;
     this.chat = { completions: new ChatCompletions(client, info) };
     this.completions = new Completions(client, info);
-    this.cache = new PrefixCache(client);
+    this.cache = new PrefixCache(client, info);
   }
 
   /**
@@ -71,10 +82,12 @@ export class Engine {
   static async load(source: ModelSource, options?: LoadOptions): Promise<Engine> {
     const checked = checkOptions('load', options, LOAD_OPTIONS);
     const { onProgress } = checked;
+    const targets = checkStepTargets(checked.stepTargetMs);
     return withWorker(source, checked, async (client, spec, engineOptions) => {
       client.onProgress = onProgress;
       const info = await client.call('load', { source: spec, options: engineOptions });
       client.onProgress = undefined;
+      client.atEnd(followVisibility(targets, (ms) => client.setStepTarget(ms)));
       return new Engine(client, info);
     });
   }
@@ -153,6 +166,20 @@ export class Engine {
   }
 
   /**
+   * The same in Prometheus' text format, version 0.0.4, in seconds, labelled with the model's id. Names are vLLM's where it
+   * has the same figure, with `pagewise:` for `vllm:`.
+   */
+  metricsText(): Promise<string> {
+    return this.#client.call('metricsText', {});
+  }
+
+  /** Calls back with what each step from now on does; returns a function that ends it. */
+  onStep(callback: (step: StepTrace) => void): () => void {
+    if (typeof callback !== 'function') throw bad(`onStep: a function is needed, ${show(callback)} given`);
+    return this.#client.listenToSteps(callback);
+  }
+
+  /**
    * Frees the GPU memory and ends the worker. Everything that is pending rejects with `cancelled`, and so does every
    * later call. May be called more than once.
    */
@@ -174,12 +201,12 @@ function defaultWorker(): Worker {
 /** Starts a worker for `use`; when that fails or the signal aborts, the worker is ended. */
 async function withWorker<T>(
   source: ModelSource,
-  options: PlanOptions,
+  options: LoadOptions,
   use: (client: WorkerClient, source: SourceSpec, options: EngineOptions) => Promise<T>,
 ): Promise<T> {
   const { signal } = options;
   if (signal?.aborted) throw cancelledError(signal);
-  const engineOptions = checkPlanOptions(options);
+  const engineOptions = checkEngineOptions(options);
   const spec = await resolveSource(source, options);
   if (signal?.aborted) throw cancelledError(signal);
   const client = new WorkerClient(options.createWorker ?? defaultWorker);
@@ -193,19 +220,4 @@ async function withWorker<T>(
   } finally {
     signal?.removeEventListener('abort', onAbort);
   }
-}
-
-function checkPlanOptions({ contextLength, maxGpuBytes, kv = 'f16' }: PlanOptions): EngineOptions {
-  if (kv !== 'f16' && kv !== 'f32') {
-    throw new PagewiseError('bad_request', `kv: 'f16' or 'f32' is needed, ${String(kv)} given`);
-  }
-  const options: EngineOptions = { kv };
-  for (const [name, value] of Object.entries({ contextLength, maxGpuBytes })) {
-    if (value === undefined) continue;
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw new PagewiseError('bad_request', `${name}: a positive integer is needed, ${String(value)} given`);
-    }
-    options[name as 'contextLength' | 'maxGpuBytes'] = value;
-  }
-  return options;
 }

@@ -2,7 +2,7 @@
  * The one error class of the package, and its closed set of codes.
  */
 
-/** Stable codes of {@link PagewiseError}. The first eleven come from the engine, the others from this package. */
+/** Stable codes of {@link PagewiseError}. The first twelve come from the engine, the others from this package. */
 export const ERROR_CODES = [
   'bad_request',
   'unsupported_model',
@@ -13,6 +13,7 @@ export const ERROR_CODES = [
   'device_lost',
   'wrong_result',
   'queue_full',
+  'deadline_exceeded',
   'cancelled',
   'network',
   'worker_crashed',
@@ -23,7 +24,9 @@ export const ERROR_CODES = [
  *
  * - `bad_request`: a field that is unknown, malformed or out of range; the message names it
  * - `unsupported_model`, `corrupt_model`: the file
- * - `context_too_long`, `out_of_memory`, `queue_full`: asked and allowed are in the message
+ * - `context_too_long`, `out_of_memory`, `queue_full`: asked and allowed are in the message; `queue_full` has
+ *   `retryAfterMs` where it can be estimated
+ * - `deadline_exceeded`: the request's `deadline_ms` or `timeout_ms` has passed
  * - `no_webgpu`: the browser has no WebGPU, or no adapter
  * - `device_lost`: the GPU is gone; load the model again
  * - `wrong_result`: the GPU computed something that cannot be right
@@ -33,7 +36,7 @@ export const ERROR_CODES = [
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Where reading a model failed. */
+/** Where reading a model failed, and when to try again. */
 export interface ErrorDetails {
   /** URL that was being read. */
   url?: string;
@@ -41,6 +44,8 @@ export interface ErrorDetails {
   status?: number;
   /** Byte offset in the file. */
   offset?: number;
+  /** Milliseconds after which there will probably be room. */
+  retryAfterMs?: number;
 }
 
 /** An error as it crosses the worker's border. */
@@ -61,6 +66,8 @@ export class PagewiseError extends Error {
   readonly status?: number;
   /** Byte offset in the file, for `network`. */
   readonly offset?: number;
+  /** Milliseconds after which there will probably be room, for `queue_full`. */
+  readonly retryAfterMs?: number;
 
   /** Makes an error; `cause` is kept as usual. */
   constructor(code: ErrorCode, message: string, options: ErrorDetails & { cause?: unknown } = {}) {
@@ -70,6 +77,7 @@ export class PagewiseError extends Error {
     if (options.url !== undefined) this.url = options.url;
     if (options.status !== undefined) this.status = options.status;
     if (options.offset !== undefined) this.offset = options.offset;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 
   /** What crosses the worker's border. */
@@ -78,6 +86,7 @@ export class PagewiseError extends Error {
     if (this.url !== undefined) record.url = this.url;
     if (this.status !== undefined) record.status = this.status;
     if (this.offset !== undefined) record.offset = this.offset;
+    if (this.retryAfterMs !== undefined) record.retryAfterMs = this.retryAfterMs;
     return record;
   }
 

@@ -3,9 +3,9 @@
  */
 
 import type { PagewiseError } from './errors.js';
-import type { RequestEvent } from './protocol.js';
+import type { FinishedEvent, RequestEvent } from './protocol.js';
 
-/** A text or the end of a request; failures are thrown. */
+/** A text, progress or the end of an answer; failures are thrown. */
 export type GenerationEvent = Exclude<RequestEvent, { kind: 'failed' }>;
 
 interface Waiting {
@@ -17,13 +17,23 @@ interface Waiting {
 export class Generation {
   readonly #events: GenerationEvent[] = [];
   readonly #onEnd: (isComplete: boolean) => void;
+  readonly #finishes: FinishedEvent[] = [];
   #waiting: Waiting | undefined;
   #error: PagewiseError | undefined;
   #hasEnded = false;
 
-  /** `onEnd` is called once: with true after `finished` or a failure, with false when the reader gave up. */
-  constructor(onEnd: (isComplete: boolean) => void) {
+  /** Answers that it brings: so many `finished` events come, unless it fails. */
+  readonly numChoices: number;
+
+  /** `onEnd` is called once: with true after the last `finished` or a failure, with false when the reader gave up. */
+  constructor(numChoices: number, onEnd: (isComplete: boolean) => void) {
+    this.numChoices = numChoices;
     this.#onEnd = onEnd;
+  }
+
+  /** The answers that are complete, whether they were read or not. */
+  get finishes(): readonly FinishedEvent[] {
+    return this.#finishes;
   }
 
   /** Whether no event can follow any more. */
@@ -31,7 +41,7 @@ export class Generation {
     return this.#hasEnded;
   }
 
-  /** The next event; the one after `finished` is not to be asked for. */
+  /** The next event; the one after the last `finished` is not to be asked for. */
   next(): Promise<GenerationEvent> {
     const event = this.#events.shift();
     if (event !== undefined) return Promise.resolve(event);
@@ -44,7 +54,7 @@ export class Generation {
   /** Adds an event from the worker. */
   push(event: GenerationEvent): void {
     if (this.#hasEnded) return;
-    if (event.kind === 'finished') this.#end(true);
+    if (event.kind === 'finished' && this.#finishes.push(event) === this.numChoices) this.#end(true);
     const waiting = this.#take();
     if (waiting === undefined) this.#events.push(event);
     else waiting.resolve(event);

@@ -55,7 +55,41 @@ export interface ChatMessage {
 export interface StreamOptions {
   /** Whether a last chunk with empty `choices` carries `usage`. */
   include_usage?: boolean;
+  /** Whether chunks with empty `choices` carry `progress` until the first token: Pagewise's own. */
+  include_progress?: boolean;
 }
+
+/** Who comes first: a level, or an integer from -1000 to 1000. */
+export type Priority = 'interactive' | 'normal' | 'batch' | number;
+
+/** How long a request may take, in milliseconds from its arrival. */
+export interface RequestTimeouts {
+  /** Until it is computed on for the first time. */
+  queue?: number | null;
+  /** Until its answer is complete. */
+  total?: number | null;
+}
+
+/** How far a request is that has no token yet: Pagewise's own. */
+export type RequestProgress =
+  | {
+      /** It waits. */
+      state: 'waiting';
+      /** Requests before it: 0 is next. */
+      position: number;
+      /** Milliseconds that it will probably wait still; null where nothing is known yet. */
+      estimated_wait_ms: number | null;
+    }
+  | {
+      /** Its prompt is being computed. */
+      state: 'prefill';
+      /** Tokens of the prompt. */
+      total: number;
+      /** Those that the prefix cache had. */
+      cached: number;
+      /** Those computed so far. */
+      computed: number;
+    };
 
 /** Sampling and stopping, common to both kinds of request. `null` means the default. */
 export interface SamplingOptions {
@@ -89,15 +123,27 @@ export interface SamplingOptions {
   stream?: boolean | null;
   /** Options of streaming; only with `stream: true`. */
   stream_options?: StreamOptions | null;
-  /** Number of answers: only 1. */
-  n?: 1 | null;
+  /** Number of answers, 1 (the default) to 16; the prompt is computed once for all. */
+  n?: number | null;
+  /**
+   * Who comes first when not all requests fit: `interactive` (1), `normal` (0, the default), `batch` (-1), or any integer
+   * from -1000 to 1000. Who waits long moves up. Pagewise's own.
+   */
+  priority?: Priority | null;
+  /** Milliseconds from now: an answer that is not complete by then fails with `deadline_exceeded`. Pagewise's own. */
+  deadline_ms?: number | null;
+  /** Milliseconds after which it fails with `deadline_exceeded`: in all, or of waiting and in all. Pagewise's own. */
+  timeout_ms?: number | RequestTimeouts | null;
   /** Has no effect here, nor on OpenAI's answers. */
   user?: string | null;
   /** Has no effect here, nor on OpenAI's answers. */
   metadata?: Readonly<Record<string, string>> | null;
   /** How the prefix cache is used. */
   cache?: RequestCacheOptions | null;
-  /** OpenAI's name for {@link RequestCacheOptions.name}; giving both with different values is an error. */
+  /**
+   * Requests with the same key are summed in `engine.cache.stats().groups`; up to 256 bytes. It is also the prefix's name
+   * where {@link RequestCacheOptions.name} gives none.
+   */
   prompt_cache_key?: string | null;
 }
 
@@ -171,17 +217,24 @@ export interface CacheReport {
 export interface CacheMiss {
   /** Position of the first token that was not reused. */
   position: number;
-  /** Never computed; given up for its place or its age; other tokens; another salt; not wanted. */
-  reason: 'cold' | 'evicted' | 'expired' | 'differs' | 'salted' | 'disabled';
+  /**
+   * Never computed (`cold`); given up for its place (`evicted`) or its age (`expired`); other tokens (`differs`), which the
+   * chat template wrote and no message (`template_changed`: said only where an earlier request proves it); there under
+   * another salt (`salted`); not wanted (`disabled`).
+   */
+  reason: 'cold' | 'evicted' | 'expired' | 'differs' | 'template_changed' | 'salted' | 'disabled';
   /** The token that the cache has there, if tokens differ. */
   expected: number | null;
   /** The token that the prompt has there. */
   found: number | null;
 }
 
-/** How long a request took. */
+/**
+ * How long a request took. Of several answers: the first one's start and first token, the mean of times between tokens,
+ * and the sum of tokens generated per second.
+ */
 export interface Timings {
-  /** Milliseconds from arrival until its first token was computed on. */
+  /** Milliseconds from arrival until it was first computed on. */
   queue_ms: number;
   /** Milliseconds from arrival to the first token out. */
   ttft_ms: number;
@@ -203,7 +256,7 @@ export interface ChatCompletion {
   created: number;
   /** The engine's id. */
   model: string;
-  /** Exactly one. */
+  /** The answers: `n` of them. */
   choices: ChatChoice[];
   /** Tokens. */
   usage: Usage;
@@ -213,9 +266,9 @@ export interface ChatCompletion {
   cache: CacheReport;
 }
 
-/** The one choice of a {@link ChatCompletion}. */
+/** An answer of a {@link ChatCompletion}. */
 export interface ChatChoice {
-  /** Always 0. */
+  /** From 0 to `n - 1`. */
   index: number;
   /** The answer. */
   message: { role: 'assistant'; content: string; refusal: null };
@@ -235,7 +288,7 @@ export interface ChatCompletionChunk {
   created: number;
   /** The engine's id. */
   model: string;
-  /** One choice; none in the chunk that carries `usage`. */
+  /** One choice; none in chunks that carry `usage` or `progress`. */
   choices: ChatChunkChoice[];
   /** Only with `stream_options.include_usage`: null in every chunk but the last. */
   usage?: Usage | null;
@@ -243,11 +296,13 @@ export interface ChatCompletionChunk {
   timings?: Timings;
   /** What was reused: Pagewise's own, where `timings` are. */
   cache?: CacheReport;
+  /** Only with `stream_options.include_progress`, in chunks with empty `choices`. */
+  progress?: RequestProgress;
 }
 
-/** The one choice of a {@link ChatCompletionChunk}. */
+/** A piece of an answer, in a {@link ChatCompletionChunk}. */
 export interface ChatChunkChoice {
-  /** Always 0. */
+  /** Whose piece it is, from 0 to `n - 1`. */
   index: number;
   /** What is new: `role` in the first chunk, then `content`. */
   delta: { role?: 'assistant'; content?: string };
@@ -267,7 +322,7 @@ export interface Completion {
   created: number;
   /** The engine's id. */
   model: string;
-  /** One choice; none in the chunk that carries `usage`. */
+  /** The answers; in a chunk one, or none where it carries `usage` or `progress`. */
   choices: CompletionChoice[];
   /** Tokens; in chunks as for {@link ChatCompletionChunk.usage}. */
   usage?: Usage | null;
@@ -275,11 +330,13 @@ export interface Completion {
   timings?: Timings;
   /** What was reused: Pagewise's own, where `timings` are. */
   cache?: CacheReport;
+  /** As for {@link ChatCompletionChunk.progress}. */
+  progress?: RequestProgress;
 }
 
-/** The one choice of a {@link Completion}. */
+/** An answer of a {@link Completion}, or a piece of it. */
 export interface CompletionChoice {
-  /** Always 0. */
+  /** From 0 to `n - 1`. */
   index: number;
   /** The text, or what is new of it. */
   text: string;

@@ -2,10 +2,11 @@
  * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
  */
 
-import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
+import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
 import type {
   AdapterInfo,
+  Batching,
   CacheReport,
   EngineInfo,
   EngineMetrics,
@@ -14,6 +15,8 @@ import type {
   LoadProgress,
   MemoryPlan,
   ModelDescription,
+  RequestProgress,
+  StepTrace,
   Timings,
   Usage,
 } from './types.js';
@@ -41,6 +44,14 @@ export interface EngineOptions {
   maxGpuBytes?: number;
   /** Format of the KV cache. */
   kv: KvFormat;
+  /** Answers that are generated at once; absent: as many as batches take. */
+  maxRunning?: number;
+  /** Answers that wait; absent: the engine's default. */
+  maxQueued?: number;
+  /** Absent: continuous. */
+  batching?: Batching;
+  /** Absent: true. */
+  chunkedPrefill?: boolean;
 }
 
 /** What was found out about the GPU before the engine opens it. */
@@ -109,6 +120,8 @@ export interface EngineCacheOptions {
   salt: string;
   /** What the prefix is called in listings. */
   name?: string;
+  /** The key of the requests that are summed together. */
+  group?: string;
   /** Only with messages. */
   breakpoints: EngineBreakpoint[];
 }
@@ -116,10 +129,26 @@ export interface EngineCacheOptions {
 /** What prompts begin with. */
 export type EnginePrefix = { messages: EngineMessage[] } | { ids: number[] };
 
+/** When a request has its turn, and how long it may take; times in milliseconds from its arrival. */
+export interface EngineScheduling {
+  /** From -1000 to 1000; a higher one comes first. */
+  priority: number;
+  /** Absent: none. */
+  deadlineMs?: number;
+  /** Absent: none. */
+  queueTimeoutMs?: number;
+  /** Absent: none. */
+  totalTimeoutMs?: number;
+  /** Whether `progress` events come until the first token. */
+  reportsProgress: boolean;
+}
+
 /** A validated request. */
-export interface EngineRequest {
+export interface EngineRequest extends EngineScheduling {
   /** Exactly one of the three. */
   input: { messages: EngineMessage[] } | { text: string } | { ids: number[] };
+  /** Answers to be generated, 1 to 16. */
+  numChoices: number;
   /** Absent: until the model stops or the context is full. */
   maxTokens?: number;
   /** How tokens are drawn. */
@@ -136,10 +165,25 @@ export interface EngineRequest {
   prefillOnly?: boolean;
 }
 
-/** What happened to a request in a step. `request` is the id that the page chose. */
+/** A complete answer. */
+export interface FinishedEvent {
+  kind: 'finished';
+  request: number;
+  choice: number;
+  reason: FinishReason;
+  usage: Usage;
+  timings: Timings;
+  cache: CacheReport;
+}
+
+/**
+ * What happened to a request in a step. `request` is the id that the page chose, `choice` the index of the answer. A
+ * failure is that of all its answers.
+ */
 export type RequestEvent =
-  | { kind: 'text'; request: number; text: string }
-  | { kind: 'finished'; request: number; reason: FinishReason; usage: Usage; timings: Timings; cache: CacheReport }
+  | { kind: 'text'; request: number; choice: number; text: string }
+  | { kind: 'progress'; request: number; progress: RequestProgress }
+  | FinishedEvent
   | { kind: 'failed'; request: number; error: ErrorRecord };
 
 /** A call that is answered by one `result` or `error` with its `id`; the key is the call's `type`. */
@@ -150,8 +194,11 @@ export interface Calls {
   inspect: { args: { source: SourceSpec }; result: ModelDescription };
   /** Reads the header only. */
   plan: { args: { source: SourceSpec; options: EngineOptions }; result: MemoryPlan };
-  /** Queues a request under its `id`; `events` follow the result, until `finished` or `failed`. */
-  submit: { args: { request: EngineRequest }; result: { promptTokens: number } };
+  /**
+   * Queues a request under its `id`; `events` follow the result, until as many are `finished` as it has choices, or it has
+   * `failed`. `name` stands for it in traces.
+   */
+  submit: { args: { request: EngineRequest; name: string }; result: { promptTokens: number } };
   /** Text to ids. */
   tokenize: { args: { text: string; addSpecial: boolean; parseSpecial: boolean }; result: number[] };
   /** Ids to text. */
@@ -160,6 +207,10 @@ export interface Calls {
   applyTemplate: { args: { messages: EngineMessage[]; addGenerationPrompt: boolean }; result: string };
   /** Counters and state. */
   metrics: { args: Record<never, never>; result: EngineMetrics };
+  /** The same as Prometheus reads it. */
+  metricsText: { args: Record<never, never>; result: string };
+  /** Has `steps` posted from now on, or no longer. */
+  stepListen: { args: { isOn: boolean }; result: null };
   /** Scores of the token after each of `positions`. */
   logits: { args: { ids: number[]; positions: number[] }; result: Float32Array[] };
   /** Counters of the prefix cache. */
@@ -168,6 +219,8 @@ export interface Calls {
   cacheBlocks: { args: Record<never, never>; result: CacheBlock[] };
   /** What is cached. */
   cachePrefixes: { args: Record<never, never>; result: CachePrefix[] };
+  /** Says what the cache would do for a request; changes nothing. */
+  cacheExplain: { args: { request: EngineRequest }; result: CacheExplanation };
   /** Returns tokens. */
   cachePin: { args: { prefix: EnginePrefix; salt: string }; result: number };
   /** Returns tokens. */
@@ -188,8 +241,8 @@ export type CallType = keyof Calls;
 /** A call as a message. */
 export type CallMessage = { [T in CallType]: { type: T; id: number } & Calls[T]['args'] }[CallType];
 
-/** From the page to the worker. */
-export type ToWorker = CallMessage | { type: 'cancel'; request: number };
+/** From the page to the worker. `stepTarget` says how many milliseconds a submission to the GPU should take. */
+export type ToWorker = CallMessage | { type: 'cancel'; request: number } | { type: 'stepTarget'; ms: number | null };
 
 /** From the worker to the page. `crashed` is the last message of a worker. */
 export type FromWorker =
@@ -198,6 +251,8 @@ export type FromWorker =
   | { type: 'progress'; progress: LoadProgress }
   | { type: 'events'; events: RequestEvent[] }
   | { type: 'cacheEvents'; events: CacheEvent[] }
+  /** Times are those of the worker's clock, which began at `timeOrigin`. */
+  | { type: 'steps'; steps: StepTrace[]; timeOrigin: number }
   | { type: 'crashed'; message: string };
 
 /** Every message. */

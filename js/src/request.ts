@@ -19,6 +19,7 @@ import {
   tokenId,
 } from './fields.js';
 import type { EngineBreakpoint, EngineMessage, EngineRequest, EngineSampling } from './protocol.js';
+import { checkScheduling, checkStreamOptions } from './schedule-request.js';
 
 /** What {@link checkChatRequest} and {@link checkTextRequest} make of a request. */
 export interface CheckedRequest {
@@ -35,6 +36,7 @@ const MAX_STOP_TOKEN_IDS = 64;
 const MAX_LOGIT_BIASES = 300;
 /** The engine counts with 32 bits; no context is this long. */
 const MAX_TOKENS = 2 ** 32 - 1;
+const MAX_CHOICES = 16;
 
 const SHARED_FIELDS = [
   'model',
@@ -53,6 +55,9 @@ const SHARED_FIELDS = [
   'stream',
   'stream_options',
   'n',
+  'priority',
+  'deadline_ms',
+  'timeout_ms',
   'user',
   'metadata',
   'cache',
@@ -158,11 +163,13 @@ function checkShared(
   breakpoints: EngineBreakpoint[] = [],
 ): CheckedRequest {
   checkModel(fields.model, models);
-  if ((fields.n ?? 1) !== 1) throw bad(`n: only 1 is supported, ${show(fields.n)} given`);
   checkLabels(fields);
   const stream = flag(fields, 'stream');
+  const { includeUsage, includeProgress } = checkStreamOptions(fields.stream_options, stream);
   const engineRequest: EngineRequest = {
     input,
+    numChoices: integer(fields, 'n', 1, MAX_CHOICES) ?? 1,
+    ...checkScheduling(fields, includeProgress),
     sampling: checkSampling(fields),
     stop: checkStop(fields.stop),
     stopTokenIds: checkStopTokenIds(fields.stop_token_ids),
@@ -171,7 +178,7 @@ function checkShared(
   };
   const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
-  return { engineRequest, stream, includeUsage: checkStreamOptions(fields.stream_options, stream) };
+  return { engineRequest, stream, includeUsage };
 }
 
 function checkModel(model: unknown, models: readonly string[]): void {
@@ -248,16 +255,4 @@ function checkLogitBias(value: unknown): [number, number][] {
     if (!/^\d+$/.test(key)) throw bad(`logit_bias: token ids are needed as keys, ${show(key)} given`);
     return [tokenId('logit_bias', Number(key)), inRange(`logit_bias.${key}`, bias, -100, 100)];
   });
-}
-
-function checkStreamOptions(value: unknown, stream: boolean): boolean {
-  if (value === undefined || value === null) return false;
-  if (!isPlainObject(value)) throw bad(`stream_options: a plain object is needed, ${show(value)} given`);
-  if (!stream) throw bad('stream_options: only with stream: true');
-  for (const [key, field] of Object.entries(value)) {
-    if (field !== undefined && key !== 'include_usage') {
-      throw bad(`stream_options.${key} is not supported; supported is include_usage`);
-    }
-  }
-  return flag(value, 'include_usage');
 }

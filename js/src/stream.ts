@@ -15,11 +15,13 @@ export class Stream<Chunk> implements AsyncIterable<Chunk> {
   readonly #chunksOf: (event: GenerationEvent) => Chunk[];
   readonly #ready: Chunk[];
   #isUsed = false;
-  #isFinished = false;
+  /** Answers that have not ended yet. */
+  #numLeft: number;
 
   /** @internal */
   constructor(generation: Generation, first: Chunk[], chunksOf: (event: GenerationEvent) => Chunk[]) {
     this.#generation = generation;
+    this.#numLeft = generation.numChoices;
     this.#ready = first;
     this.#chunksOf = chunksOf;
   }
@@ -40,7 +42,7 @@ export class Stream<Chunk> implements AsyncIterable<Chunk> {
     const next = async (): Promise<IteratorResult<Chunk, undefined>> => {
       if (isDone) return { done: true, value: undefined };
       while (this.#ready.length === 0) {
-        if (this.#isFinished) {
+        if (this.#numLeft === 0) {
           isDone = true;
           return { done: true, value: undefined };
         }
@@ -67,7 +69,7 @@ export class Stream<Chunk> implements AsyncIterable<Chunk> {
 
   async #more(): Promise<void> {
     const event = await this.#generation.next();
-    this.#isFinished = event.kind === 'finished';
+    if (event.kind === 'finished') this.#numLeft -= 1;
     this.#ready.push(...this.#chunksOf(event));
   }
 }

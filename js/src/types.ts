@@ -3,6 +3,7 @@
  * `openai.ts`.
  */
 
+export type * from './metrics-types.js';
 export type * from './openai.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
@@ -53,8 +54,31 @@ export interface PlanOptions extends SourceOptions {
   maxGpuBytes?: number;
 }
 
+/**
+ * Milliseconds of GPU time that a submission should take, so that the page keeps drawing in between: where the GPU is slow,
+ * steps get fewer tokens and more submissions. One for a visible and one for a hidden page, or the same for both; null for
+ * no limit.
+ */
+export type StepTarget = number | null | { visible?: number | null; hidden?: number | null };
+
+/** How requests become steps; `'static'` and `'none'` are for comparison. */
+export type Batching = 'continuous' | 'static' | 'none';
+
 /** Options of {@link Engine.load}. */
 export interface LoadOptions extends PlanOptions {
+  /** Answers that are generated at once, at most. Default: as many as the engine's batches take. */
+  maxRunning?: number;
+  /** Requests that wait for that, at most; further ones reject with `queue_full`. Default 256. */
+  maxQueued?: number;
+  /**
+   * `'continuous'` (the default): a request joins as soon as there is room. `'static'`: as many as there is room for start
+   * together, and the next ones when all of them are done. `'none'`: one after the other.
+   */
+  batching?: Batching;
+  /** Whether long prompts are computed in pieces beside other requests' tokens. Default true. */
+  chunkedPrefill?: boolean;
+  /** Default: 30 ms while the page is visible, 200 ms while it is hidden. */
+  stepTargetMs?: StepTarget;
   /** Called with the progress of loading; the last call has phase `ready`. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
 }
@@ -186,36 +210,6 @@ export interface DetokenizeOptions {
 export interface TemplateOptions {
   /** Whether the prompt ends where the assistant's answer begins. Default true. */
   addGenerationPrompt?: boolean;
-}
-
-/** The blocks of one layer group's KV cache. */
-export interface KvPoolMetrics {
-  /** Blocks in all. */
-  numBlocks: number;
-  /** Blocks that sequences hold. */
-  used: number;
-  /** The most that were ever held at once. */
-  peak: number;
-}
-
-/** How an engine is doing: its counters since it was loaded, and its state now. */
-export interface EngineMetrics {
-  /** Requests that wait for their first step, or to be resumed. */
-  numWaiting: number;
-  /** Requests that hold blocks. */
-  numRunning: number;
-  /** Steps computed. */
-  numSteps: number;
-  /** Tokens that went through the model, those computed again included. */
-  computedTokens: number;
-  /** Tokens sampled. */
-  generatedTokens: number;
-  /** Times that a request had to give its blocks to an older one. */
-  numPreemptions: number;
-  /** One for layers that see the whole context, one for sliding-window layers, as far as the model has them. */
-  kv: KvPoolMetrics[];
-  /** Bytes of WebAssembly memory; it never shrinks, so this is also the most that was used. */
-  wasmMemoryBytes: number;
 }
 
 /** One entry of a registry. */

@@ -4,9 +4,20 @@
  * Functions throw, and promises reject with, `{code, message}`; anything else that is thrown is a crash of the module.
  */
 
-import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
+import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
 import type { AdapterProbe, EngineOptions, EnginePrefix, EngineRequest, RequestEvent } from './protocol.js';
-import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription } from './types.js';
+import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription, StepTrace } from './types.js';
+
+/** An answer in a trace: `request` is the caller's id of it. */
+type ById<T> = Omit<T, 'request'> & { request: number };
+
+/** A step, with requests by their ids. */
+export interface WasmStep extends Omit<StepTrace, 'parts' | 'preempted'> {
+  /** See {@link StepTrace.parts}. */
+  parts: ById<StepTrace['parts'][number]>[];
+  /** See {@link StepTrace.preempted}. */
+  preempted: ById<StepTrace['preempted'][number]>[];
+}
 
 /** Where the module reads a model's bytes. */
 export interface ByteSource {
@@ -36,14 +47,24 @@ export interface WasmEngine {
   detokenize(ids: Uint32Array, skipSpecial: boolean): string;
   /** Messages to the prompt's text. */
   applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
+  /** Sets the milliseconds that a submission to the GPU should take; undefined: no limit. */
+  setStepTarget(ms: number | undefined): void;
+  /** Has steps traced from now on, or no longer. */
+  setTracing(isOn: boolean): void;
+  /** The steps traced since the last call. */
+  takeTrace(): WasmStep[];
   /** Counters and state. */
   metrics(): EngineMetrics;
+  /** The same as Prometheus reads it; the name labels every sample. */
+  metricsText(modelName: string): string;
   /** Counters of the prefix cache. */
   cacheStats(): CacheStats;
   /** Every block. */
   cacheBlocks(): CacheBlock[];
   /** What is cached. */
   cachePrefixes(): CachePrefix[];
+  /** Says what the cache would do for a request; changes nothing. */
+  cacheExplain(request: EngineRequest): CacheExplanation;
   /** Pins a prefix; returns its tokens that the cache has. */
   cachePin(salt: string, prefix: EnginePrefix): number;
   /** Unpins a prefix; returns the tokens that are not pinned any more. */

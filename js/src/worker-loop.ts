@@ -3,7 +3,16 @@
  */
 
 import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
-import type { AdapterProbe, CallMessage, Calls, CallType, FromWorker, SourceSpec, ToWorker } from './protocol.js';
+import type {
+  AdapterProbe,
+  CallMessage,
+  Calls,
+  CallType,
+  FromWorker,
+  RequestEvent,
+  SourceSpec,
+  ToWorker,
+} from './protocol.js';
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
 import type { LoadPhase } from './types.js';
@@ -19,22 +28,34 @@ export interface WorkerEnvironment {
   post(message: FromWorker): void;
   /** Milliseconds on the clock that the module uses. */
   now(): number;
+  /** When that clock was 0, in milliseconds since 1970. */
+  readonly timeOrigin: number;
   /** Waits for work on the GPU. */
   whileWaiting<T>(work: Promise<T>): Promise<T>;
   /** The network; the real one by default. */
   network?: NetworkEnvironment;
 }
 
+/** A request that the engine has. */
+interface ActiveRequest {
+  /** What the page calls it. */
+  name: string;
+  /** Answers that have not ended yet. */
+  numLeft: number;
+}
+
 /** The loop. It holds at most one engine. */
 export class WorkerLoop {
   readonly #environment: WorkerEnvironment;
   readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
-  readonly #active = new Set<number>();
+  readonly #active = new Map<number, ActiveRequest>();
   #module: Promise<WasmModule> | undefined;
   #engine: WasmEngine | undefined;
   #wake: () => void = () => undefined;
   #hasCrashed = false;
+  #modelId = '';
   #listensToCache = false;
+  #listensToSteps = false;
 
   /** Runs nothing yet: see {@link run}. */
   constructor(environment: WorkerEnvironment) {
@@ -78,16 +99,39 @@ export class WorkerLoop {
   async #step(engine: WasmEngine): Promise<void> {
     try {
       const events = await this.#environment.whileWaiting(engine.step());
-      for (const event of events) if (event.kind !== 'text') this.#active.delete(event.request);
+      // First, while the requests that end here have their names.
+      this.#postSteps(engine);
+      for (const event of events) this.#note(event);
       if (events.length > 0) this.#environment.post({ type: 'events', events });
       this.#postCacheEvents();
     } catch (error) {
       const record = recordOf(error);
-      const events = [...this.#active].map((request) => ({ kind: 'failed' as const, request, error: record }));
-      for (const request of this.#active) engine.cancel(request);
+      const requests = [...this.#active.keys()];
+      const events = requests.map((request) => ({ kind: 'failed' as const, request, error: record }));
+      for (const request of requests) engine.cancel(request);
       this.#active.clear();
       this.#environment.post({ type: 'events', events });
     }
+  }
+
+  /** Takes note of the end of an answer. */
+  #note(event: RequestEvent): void {
+    const active = this.#active.get(event.request);
+    if (active === undefined) return;
+    if (event.kind === 'finished') active.numLeft -= 1;
+    if (event.kind === 'failed' || active.numLeft === 0) this.#active.delete(event.request);
+  }
+
+  #postSteps(engine: WasmEngine): void {
+    if (!this.#listensToSteps) return;
+    const named = <T extends { request: number }>(answer: T): Omit<T, 'request'> & { request: string } => {
+      return { ...answer, request: this.#active.get(answer.request)?.name ?? '' };
+    };
+    const steps = engine.takeTrace().map((step) => {
+      return { ...step, parts: step.parts.map(named), preempted: step.preempted.map(named) };
+    });
+    const { timeOrigin } = this.#environment;
+    if (steps.length > 0) this.#environment.post({ type: 'steps', steps, timeOrigin });
   }
 
   async #drain(): Promise<void> {
@@ -95,6 +139,10 @@ export class WorkerLoop {
       const { message, arrivedMs } = entry;
       if (message.type === 'cancel') {
         if (this.#active.delete(message.request)) this.#engine?.cancel(message.request);
+        continue;
+      }
+      if (message.type === 'stepTarget') {
+        this.#engine?.setStepTarget(message.ms ?? undefined);
         continue;
       }
       try {
@@ -123,7 +171,7 @@ export class WorkerLoop {
         return this.#plan(message);
       case 'submit': {
         const promptTokens = this.#loaded().submit(message.id, message.request, arrivedMs);
-        this.#active.add(message.id);
+        this.#active.set(message.id, { name: message.name, numLeft: message.request.numChoices });
         return { promptTokens };
       }
       case 'tokenize':
@@ -134,6 +182,12 @@ export class WorkerLoop {
         return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
       case 'metrics':
         return this.#loaded().metrics();
+      case 'metricsText':
+        return this.#loaded().metricsText(this.#modelId);
+      case 'stepListen':
+        this.#loaded().setTracing(message.isOn);
+        this.#listensToSteps = message.isOn;
+        return null;
       case 'logits':
         return this.#loaded().logits(Uint32Array.from(message.ids), Uint32Array.from(message.positions));
       case 'cacheStats':
@@ -142,6 +196,8 @@ export class WorkerLoop {
         return this.#loaded().cacheBlocks();
       case 'cachePrefixes':
         return this.#loaded().cachePrefixes();
+      case 'cacheExplain':
+        return this.#loaded().cacheExplain(message.request);
       case 'cachePin':
         return this.#loaded().cachePin(message.salt, message.prefix);
       case 'cacheUnpin':
@@ -184,6 +240,7 @@ export class WorkerLoop {
     const { vendor, architecture, description, isSoftware, features } = probe;
     const info = engine.info();
     const { id } = message.source;
+    this.#modelId = id;
     const adapter = { vendor, architecture, description, isSoftware, features };
     return { ...info, id, name: info.name || id, adapter };
   }
@@ -211,7 +268,10 @@ export class WorkerLoop {
 /** An engine's error as a record; anything else is thrown on and ends the loop. */
 function recordOf(error: unknown): ErrorRecord {
   if (error instanceof PagewiseError) return error.toRecord();
-  if (isErrorRecord(error)) return { code: error.code, message: error.message };
+  if (isErrorRecord(error)) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
+  }
   throw error;
 }
 

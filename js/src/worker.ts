@@ -26,6 +26,7 @@ const loop = new WorkerLoop({
   probeAdapter: () => probeAdapter(globalThis as never),
   post: (message) => scope.postMessage(message),
   now: () => performance.now(),
+  timeOrigin: performance.timeOrigin,
   whileWaiting: (work) => devices.whileWaiting(work),
 });
 

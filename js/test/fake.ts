@@ -1,12 +1,13 @@
 /**
  * A worker in the same thread around the real worker loop, and a stand-in for the WebAssembly module: it "generates" the
- * letters of a fixed answer, one a step, after a prefill of some steps, and refuses calls while a step is pending.
+ * letters of a fixed answer, one a step, after a prefill of some steps, and refuses calls while a step is pending. Choices
+ * after the first one end with their index.
  */
 
-import type { CacheEvent } from '../src/cache-types.js';
+import type { CacheEvent, CacheExplanation } from '../src/cache-types.js';
 import type { EnginePrefix, EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
-import type { ByteSource, WasmEngine, WasmModule } from '../src/wasm.js';
+import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import { WorkerLoop } from '../src/worker-loop.js';
 
 /** What the fake does. */
@@ -54,6 +55,7 @@ export class FakeWorker {
       probeAdapter: options.probeAdapter ?? (async () => PROBE),
       post,
       now: () => performance.now(),
+      timeOrigin: performance.timeOrigin,
       whileWaiting: (work) => work,
       ...(options.network === undefined ? {} : { network: options.network }),
     });
@@ -79,7 +81,8 @@ export class FakeWorker {
 interface Running {
   request: EngineRequest;
   prefillLeft: number;
-  numSent: number;
+  /** Letters sent of each choice that has not ended. */
+  sent: Map<number, number>;
 }
 
 /** See the file's comment. */
@@ -93,6 +96,10 @@ export class FakeEngine implements WasmEngine {
   readonly cacheLog: CacheEvent[] = [];
   /** Every call that steers the cache. */
   readonly cacheCalls: unknown[][] = [];
+  /** The steps that were traced and not fetched yet. */
+  readonly trace: WasmStep[] = [];
+  isTracing = false;
+  stepTarget: number | undefined;
   numSteps = 0;
   isFree = false;
   #isStepping = false;
@@ -155,7 +162,8 @@ export class FakeEngine implements WasmEngine {
     const length = JSON.stringify(request.input).length;
     if (length > 1000)
       throw { code: 'context_too_long', message: `context too long: ${length} tokens asked, 1000 allowed` };
-    this.running.set(id, { request, prefillLeft: this.#prefillSteps, numSent: 0 });
+    const sent = new Map(Array.from({ length: request.numChoices }, (_, choice) => [choice, 0]));
+    this.running.set(id, { request, prefillLeft: this.#prefillSteps, sent });
     return length;
   }
 
@@ -176,29 +184,57 @@ export class FakeEngine implements WasmEngine {
     await new Promise((resolve) => setTimeout(resolve, 1));
     this.#isStepping = false;
     const events: RequestEvent[] = [];
+    const parts: WasmStep['parts'] = [];
     for (const [request, running] of this.running) {
-      if (running.prefillLeft > 0) {
-        running.prefillLeft -= 1;
-        continue;
-      }
-      const letter = running.request.prefillOnly ? undefined : this.#answer[running.numSent];
-      const isFull = running.numSent === running.request.maxTokens;
-      if (letter === undefined || isFull) {
-        const completion_tokens = running.numSent;
-        const prompt_tokens_details = { cached_tokens: 2 };
-        const total_tokens = 3 + completion_tokens;
-        const usage = { prompt_tokens: 3, completion_tokens, total_tokens, prompt_tokens_details };
-        const cache = { read_tokens: 2, written_tokens: 1, miss: null };
-        this.cacheLog.push({ kind: 'stored', position: 2, numTokens: 1 });
-        const timings = { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 };
-        events.push({ kind: 'finished', request, reason: isFull ? 'length' : 'stop', usage, timings, cache });
-        this.running.delete(request);
-        continue;
-      }
-      running.numSent += 1;
-      events.push({ kind: 'text', request, text: letter });
+      parts.push({ request, choice: 0, start: 0, end: 1, numPrompt: 3, samples: running.prefillLeft === 0 });
+      if (running.prefillLeft > 0) events.push(...this.#prefill(request, running));
+      else for (const choice of [...running.sent.keys()]) events.push(this.#decode(request, choice, running));
+      if (running.sent.size === 0) this.running.delete(request);
+    }
+    if (this.isTracing) {
+      this.trace.push({
+        startMs: this.numSteps,
+        endMs: this.numSteps + 1,
+        gpuMs: null,
+        numWaiting: 0,
+        parts,
+        preempted: [],
+      });
     }
     return events;
+  }
+
+  #prefill(request: number, running: Running): RequestEvent[] {
+    running.prefillLeft -= 1;
+    if (!running.request.reportsProgress) return [];
+    const computed = this.#prefillSteps - running.prefillLeft;
+    const prefill = { state: 'prefill', total: this.#prefillSteps, cached: 0, computed } as const;
+    const waiting = { state: 'waiting', position: 0, estimated_wait_ms: null } as const;
+    const events: RequestEvent[] = [{ kind: 'progress', request, progress: prefill }];
+    return computed === 1 ? [{ kind: 'progress', request, progress: waiting }, ...events] : events;
+  }
+
+  #decode(request: number, choice: number, running: Running): RequestEvent {
+    const numSent = running.sent.get(choice) ?? 0;
+    const answer = choice === 0 ? this.#answer : `${this.#answer}${choice}`;
+    const letter = running.request.prefillOnly ? undefined : answer[numSent];
+    const isFull = numSent === running.request.maxTokens;
+    if (letter !== undefined && !isFull) {
+      running.sent.set(choice, numSent + 1);
+      return { kind: 'text', request, choice, text: letter };
+    }
+    running.sent.delete(choice);
+    const cached_tokens = 2 + Math.min(choice, 1);
+    const usage = {
+      prompt_tokens: 3,
+      completion_tokens: numSent,
+      total_tokens: 3 + numSent,
+      prompt_tokens_details: { cached_tokens },
+    };
+    const cache = { read_tokens: cached_tokens, written_tokens: 1, miss: null };
+    this.cacheLog.push({ kind: 'stored', position: 2, numTokens: 1 });
+    const timings = { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 };
+    return { kind: 'finished', request, choice, reason: isFull ? 'length' : 'stop', usage, timings, cache };
   }
 
   tokenize(text: string, addSpecial: boolean): Uint32Array {
@@ -217,7 +253,9 @@ export class FakeEngine implements WasmEngine {
     const names = ['numNodes', 'numBlocks', 'numPinned', 'numLookups', 'numHits', 'askedTokens', 'readTokens'] as const;
     const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped'] as const;
     const entries = [...names, ...others].map((name, index) => [name, index]);
-    return Object.fromEntries(entries) as ReturnType<WasmEngine['cacheStats']>;
+    return { ...Object.fromEntries(entries), groups: [], numForgottenGroups: 0 } as ReturnType<
+      WasmEngine['cacheStats']
+    >;
   }
 
   cacheBlocks(): ReturnType<WasmEngine['cacheBlocks']> {
@@ -228,6 +266,11 @@ export class FakeEngine implements WasmEngine {
   cachePrefixes(): ReturnType<WasmEngine['cachePrefixes']> {
     this.#mayCall();
     return [];
+  }
+
+  cacheExplain(request: EngineRequest): CacheExplanation {
+    this.#steer('explain', 0, request.input);
+    return { prompt_tokens: 3, cached_tokens: 2, miss: null, doctor: null };
   }
 
   cachePin(salt: string, prefix: EnginePrefix): number {
@@ -268,19 +311,39 @@ export class FakeEngine implements WasmEngine {
     return JSON.stringify({ messages, addGenerationPrompt });
   }
 
+  setStepTarget(ms: number | undefined): void {
+    this.#mayCall();
+    this.stepTarget = ms;
+  }
+
+  setTracing(isOn: boolean): void {
+    this.#mayCall();
+    this.isTracing = isOn;
+  }
+
+  takeTrace(): WasmStep[] {
+    this.#mayCall();
+    return this.trace.splice(0);
+  }
+
   metrics(): ReturnType<WasmEngine['metrics']> {
     this.#mayCall();
+    const none = { count: 0, sum: 0, p50: null, p90: null, p95: null, p99: null, max: null };
     const kv = [{ numBlocks: 8, used: this.running.size, peak: 8 }];
+    const tokens = { promptTokens: 0, cachedTokens: 0, generatedTokens: 0, computedTokens: 0, prefixHitRate: null };
+    const ends = { numCancelled: 0, numRejected: 0, numExpired: 0, numFailed: 0, numOutOfMemory: 0 };
     return {
-      numWaiting: 0,
-      numRunning: this.running.size,
-      numSteps: this.numSteps,
-      computedTokens: 0,
-      generatedTokens: 0,
-      numPreemptions: 0,
-      kv,
-      wasmMemoryBytes: 65536,
+      ...{ numWaiting: 0, numRunning: this.running.size, numSteps: this.numSteps, numPreemptions: 0 },
+      ...{ kv, kvUsage: this.running.size / 8, wasmMemoryBytes: 65536 },
+      ...{ ...tokens, ...ends, numFinished: { stop: 0, length: 0 } },
+      ...{ ttftMs: none, tpotMs: none, interTokenMs: none, queueMs: none, e2eMs: none },
+      ...{ stepMs: none, gpuStepMs: none, stepTokens: none, stepSequences: none },
     };
+  }
+
+  metricsText(modelName: string): string {
+    this.#mayCall();
+    return `pagewise:num_requests_running{model_name="${modelName}"} ${this.running.size}\n`;
   }
 
   free(): void {

@@ -42,6 +42,9 @@ describe('a chat request', () => {
     const { engineRequest, stream, includeUsage } = check({});
     expect(engineRequest).toEqual({
       input: { messages },
+      numChoices: 1,
+      priority: 0,
+      reportsProgress: false,
       sampling: {
         temperature: 1,
         topK: 0,
@@ -84,13 +87,22 @@ describe('a chat request', () => {
       stop: ['a', 'b'],
       stop_token_ids: [2],
       stream: true,
-      stream_options: { include_usage: true },
-      n: 1,
+      stream_options: { include_usage: true, include_progress: true },
+      n: 2,
+      priority: 'interactive',
+      deadline_ms: 1000,
+      timeout_ms: { queue: 5.5, total: 900 },
       user: 'u',
       metadata: {},
     });
     expect(engineRequest).toEqual({
       input: { messages },
+      numChoices: 2,
+      priority: 1,
+      deadlineMs: 1000,
+      queueTimeoutMs: 5.5,
+      totalTimeoutMs: 900,
+      reportsProgress: true,
       maxTokens: 5,
       sampling: {
         temperature: 0,
@@ -123,6 +135,25 @@ describe('a chat request', () => {
     });
     expect(engineRequest.sampling).toMatchObject({ temperature: 1, topP: 1 });
     expect(engineRequest).not.toHaveProperty('maxTokens');
+  });
+
+  test.each([
+    [{}, 0],
+    [{ priority: null }, 0],
+    [{ priority: 'interactive' }, 1],
+    [{ priority: 'normal' }, 0],
+    [{ priority: 'batch' }, -1],
+    [{ priority: -1000 }, -1000],
+  ])('%j has its level', (fields, priority) => {
+    expect(check(fields).engineRequest.priority).toBe(priority);
+  });
+
+  test('a timeout that is a number is the total; null is none', () => {
+    expect(check({ timeout_ms: 7 }).engineRequest).toMatchObject({ totalTimeoutMs: 7 });
+    const { engineRequest } = check({ deadline_ms: null, timeout_ms: { queue: null, total: undefined } });
+    for (const name of ['deadlineMs', 'queueTimeoutMs', 'totalTimeoutMs'])
+      expect(engineRequest).not.toHaveProperty(name);
+    expect(check({ timeout_ms: { queue: 3 } }).engineRequest).not.toHaveProperty('totalTimeoutMs');
   });
 
   test('joins text parts and calls a developer a system', () => {
@@ -160,7 +191,25 @@ describe('a chat request', () => {
     [{ stream: 'yes' }, 'stream: true or false is needed'],
     [{ stream_options: { include_usage: true } }, 'stream_options: only with stream: true'],
     [{ stream: true, stream_options: { x: 1 } }, 'stream_options.x is not supported'],
-    [{ n: 2 }, 'n: only 1 is supported, 2 given'],
+    [{ n: 0 }, 'n: an integer from 1 to 16 is needed, 0 given'],
+    [{ n: 17 }, 'n: an integer from 1 to 16 is needed, 17 given'],
+    [{ n: 1.5 }, 'n: an integer from 1 to 16'],
+    [
+      { priority: 'high' },
+      'priority: "interactive", "normal", "batch" or an integer from -1000 to 1000 is needed, "high"',
+    ],
+    [{ priority: 'toString' }, 'priority: '],
+    [{ priority: 1001 }, 'priority: '],
+    [{ priority: 0.5 }, 'priority: '],
+    [{ deadline_ms: 0 }, 'deadline_ms: a number over 0'],
+    [{ deadline_ms: '9' }, 'deadline_ms: a number over 0'],
+    [{ timeout_ms: 0 }, 'timeout_ms: a number over 0'],
+    [{ timeout_ms: Number.POSITIVE_INFINITY }, 'timeout_ms: a number over 0'],
+    [{ timeout_ms: 'soon' }, 'timeout_ms: a number or {queue, total} is needed, "soon" given'],
+    [{ timeout_ms: [1] }, 'timeout_ms: a number or {queue, total} is needed, a list of 1 given'],
+    [{ timeout_ms: { wait: 1 } }, 'timeout_ms.wait is not supported; supported are queue, total'],
+    [{ timeout_ms: { queue: -1 } }, 'timeout_ms.queue: a number over 0'],
+    [{ stream: true, stream_options: { include_progress: 1 } }, 'include_progress: true or false is needed'],
     [{ model: 'gpt-4o' }, 'model: "gpt-4o" is not loaded; loaded is "fake" or "Fake Model"'],
     [{ messages: [] }, 'messages: a list of at least one message'],
     [{ messages: 'Hi' }, 'messages: a list of at least one message'],

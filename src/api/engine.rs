@@ -11,12 +11,13 @@ use super::describe::Info;
 use super::events::PageEvent;
 use super::metrics::PageMetrics;
 use super::request::{Input, PageRequest, render};
+use super::trace::{PageAnswer, PageStep};
 use super::{from_js, to_js};
 use crate::Error;
 use crate::compute::Gpu;
-use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate};
+use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate, prometheus};
 use crate::model::{Forward, GpuModel};
-use crate::text::{ChatTemplate, Tokenizer, Transcripts};
+use crate::text::{ChatTemplate, LoggedPrompt, Prompt, PromptLog, Tokenizer, Transcripts};
 
 #[wasm_bindgen]
 extern "C" {
@@ -30,29 +31,30 @@ extern "C" {
 pub struct WasmEngine {
     engine: Engine<GpuModel>,
     gpu: Gpu,
-    tokenizer: Rc<Tokenizer>,
-    template: Option<ChatTemplate>,
+    pub(super) tokenizer: Rc<Tokenizer>,
+    pub(super) template: Option<ChatTemplate>,
     info: Info,
     /// Bytes of a block of each layer group.
     block_bytes: Vec<u64>,
     /// Ids of earlier conversations.
-    transcripts: Transcripts,
-    /// The requests that the engine has.
+    pub(super) transcripts: Transcripts,
+    /// Prompts that went through the prefix cache.
+    pub(super) log: PromptLog,
+    /// The requests that the engine has: one for each choice of the page's.
     answers: BTreeMap<RequestId, Answer>,
-}
-
-/// A prompt, with its text where there is one.
-struct Prompt {
-    text: Option<String>,
-    ids: Vec<u32>,
+    /// Steps that were traced and not fetched yet.
+    steps: Vec<PageStep>,
 }
 
 /// An answer that is being generated.
 struct Answer {
-    /// The page's id of the request.
-    page_id: u32,
-    prompt: Prompt,
+    page: PageAnswer,
+    /// Its choices have it together.
+    prompt: Rc<Prompt>,
+    /// What it is cached under, if at all.
+    salt: Option<String>,
     ids: Vec<u32>,
+    text: String,
 }
 
 impl WasmEngine {
@@ -65,39 +67,72 @@ impl WasmEngine {
         block_bytes: Vec<u64>,
     ) -> Self {
         let transcripts = Transcripts::new(tokenizer.clone());
-        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, answers: BTreeMap::new() }
+        let (log, answers, steps) = (PromptLog::default(), BTreeMap::new(), Vec::new());
+        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, log, answers, steps }
     }
 
     /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn.
-    fn end(&mut self, request: RequestId) -> Option<u32> {
-        let Answer { page_id, prompt, ids } = self.answers.remove(&request)?;
-        if let Some(text) = prompt.text.filter(|_| !ids.is_empty()) {
-            self.transcripts.remember(&text, &prompt.ids, &ids);
+    fn end(&mut self, request: RequestId) -> Option<PageAnswer> {
+        let Answer { page, prompt, salt, ids, text: answer } = self.answers.remove(&request)?;
+        if let Some(text) = prompt.text.as_ref().filter(|_| !ids.is_empty()) {
+            self.transcripts.remember(text, &prompt.ids, &ids);
         }
-        Some(page_id)
+        if let Some(salt) = salt {
+            let ids = [prompt.ids.as_slice(), &ids].concat();
+            let prompt = Rc::unwrap_or_clone(prompt);
+            self.log.remember(LoggedPrompt { salt, prompt, answer, ids });
+        }
+        Some(page)
+    }
+
+    /// Ends all choices of a request of the page that have not ended.
+    fn end_all(&mut self, page_id: u32) {
+        let of_page = self.answers.iter().filter(|(_, answer)| answer.page.request == page_id);
+        for request in of_page.map(|(&request, _)| request).collect::<Vec<_>>() {
+            self.end(request);
+            self.engine.cancel(request);
+        }
+    }
+
+    /// Keeps what was traced, while those it is about are in the books.
+    fn keep_trace(&mut self) {
+        let answer_of = |request| Some(self.answers.get(&request)?.page);
+        let steps = self.engine.take_trace().into_iter().map(|step| PageStep::new(step, answer_of));
+        self.steps.extend(steps);
     }
 
     /// The ids that a prompt which begins with `prefix` begins with.
     fn prefix_ids(&mut self, prefix: JsValue) -> crate::Result<Vec<u32>> {
         let input: Input = from_js(prefix, "prefix")?;
-        Ok(input.encode(&mut self.transcripts, self.template.as_ref(), false)?.0)
+        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
+        Ok(input.encode(encode, self.template.as_ref(), false)?.ids)
     }
 
     fn page_event(&mut self, event: Event) -> Option<PageEvent> {
         match event {
-            // Not asked for yet.
-            Event::Progress { .. } => None,
+            Event::Progress { request, progress } => {
+                let page = self.answers.get(&request)?.page;
+                // The choices of a request wait together.
+                (page.choice == 0).then(|| PageEvent::Progress { request: page.request, progress: progress.into() })
+            }
             Event::Text { request, text, ids } => {
                 let answer = self.answers.get_mut(&request)?;
                 answer.ids.extend(ids);
-                (!text.is_empty()).then_some(PageEvent::Text { request: answer.page_id, text })
+                answer.text.push_str(&text);
+                let PageAnswer { request, choice } = answer.page;
+                (!text.is_empty()).then_some(PageEvent::Text { request, choice, text })
             }
-            Event::Finished { request, reason, usage, timings, cache } => {
-                let request = self.end(request)?;
-                Some(PageEvent::Finished { request, reason, usage: usage.into(), timings, cache })
+            Event::Finished { request, reason, usage, timings, mut cache } => {
+                if let Some(Answer { prompt, salt: Some(salt), .. }) = self.answers.get(&request) {
+                    self.blame_template(salt, prompt, &mut cache);
+                }
+                let PageAnswer { request, choice } = self.end(request)?;
+                Some(PageEvent::Finished { request, choice, reason, usage: usage.into(), timings, cache })
             }
             Event::Failed { request, error } => {
-                let request = self.end(request)?;
+                let PageAnswer { request, .. } = self.end(request)?;
+                // The page gets all answers or none.
+                self.end_all(request);
                 Some(PageEvent::Failed { request, error: error.into() })
             }
         }
@@ -111,24 +146,26 @@ impl WasmEngine {
         to_js(&self.info)
     }
 
-    /// Queues a request under the page's id; returns the number of tokens of its prompt.
+    /// Queues a request, with all its choices, under the page's id; returns the number of tokens of its prompt.
     pub fn submit(&mut self, id: u32, request: JsValue, arrived_ms: f64) -> Result<u32, JsValue> {
         let request: PageRequest = from_js(request, "request")?;
-        let (request, text) = request.into_request(&mut self.transcripts, self.template.as_ref())?;
-        let prompt = Prompt { text, ids: request.prompt.clone() };
+        let num_choices = request.num_choices;
+        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
+        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let prompt = Rc::new(prompt);
+        let salt = request.cache.enabled.then(|| request.cache.salt.clone());
         let num_prompt = u32::try_from(prompt.ids.len()).unwrap_or(u32::MAX);
-        let request = self.engine.submit(request, arrived_ms)?;
-        self.answers.insert(request, Answer { page_id: id, prompt, ids: Vec::new() });
+        for (choice, request) in self.engine.submit_choices(request, num_choices, arrived_ms)?.into_iter().enumerate() {
+            let page = PageAnswer { request: id, choice };
+            let (prompt, salt) = (Rc::clone(&prompt), salt.clone());
+            self.answers.insert(request, Answer { page, prompt, salt, ids: Vec::new(), text: String::new() });
+        }
         Ok(num_prompt)
     }
 
     /// Ends a request; no event of it follows. Unknown ids are ignored: the answer may have ended already.
     pub fn cancel(&mut self, id: u32) {
-        let found = self.answers.iter().find(|(_, answer)| answer.page_id == id).map(|(&request, _)| request);
-        if let Some(request) = found {
-            self.end(request);
-            self.engine.cancel(request);
-        }
+        self.end_all(id);
     }
 
     /// Whether a step would do anything.
@@ -140,6 +177,7 @@ impl WasmEngine {
     /// Runs one step and returns its events.
     pub async fn step(&mut self) -> Result<JsValue, JsValue> {
         let events = self.engine.step(now_ms).await;
+        self.keep_trace();
         let events: Vec<_> = events.into_iter().filter_map(|event| self.page_event(event)).collect();
         to_js(&events)
     }
@@ -147,6 +185,31 @@ impl WasmEngine {
     /// How it is doing.
     pub fn metrics(&self) -> Result<JsValue, JsValue> {
         to_js(&PageMetrics::from(self.engine.metrics()))
+    }
+
+    /// The same in Prometheus' text format; the name labels every sample.
+    #[wasm_bindgen(js_name = metricsText)]
+    pub fn metrics_text(&self, model_name: &str) -> String {
+        prometheus(&self.engine.metrics(), model_name)
+    }
+
+    /// Sets the milliseconds that a submission to the GPU should take; undefined: no limit.
+    #[wasm_bindgen(js_name = setStepTarget)]
+    pub fn set_step_target(&mut self, ms: Option<f64>) {
+        self.engine.set_step_target(ms);
+    }
+
+    /// Has steps traced from now on, or no longer.
+    #[wasm_bindgen(js_name = setTracing)]
+    pub fn set_tracing(&mut self, is_on: bool) {
+        self.engine.set_tracing(is_on);
+        self.steps.clear();
+    }
+
+    /// The steps that were traced since the last call.
+    #[wasm_bindgen(js_name = takeTrace)]
+    pub fn take_trace(&mut self) -> Result<JsValue, JsValue> {
+        to_js(&std::mem::take(&mut self.steps))
     }
 
     /// Text to ids.
@@ -162,7 +225,7 @@ impl WasmEngine {
     /// Counters of the prefix cache.
     #[wasm_bindgen(js_name = cacheStats)]
     pub fn cache_stats(&self) -> Result<JsValue, JsValue> {
-        to_js(&PageStats::from(self.engine.cache_stats()))
+        to_js(&PageStats::new(self.engine.cache_stats(), self.engine.cache_groups()))
     }
 
     /// Every block of the KV cache.
@@ -203,10 +266,21 @@ impl WasmEngine {
         Ok(self.engine.cache_evict(salt, &ids))
     }
 
-    /// Drops everything that is not in use, the kept ids of conversations too; returns the number of blocks.
+    /// What the cache would do for a request now, and why; nothing changes.
+    #[wasm_bindgen(js_name = cacheExplain)]
+    pub fn cache_explain(&self, request: JsValue) -> Result<JsValue, JsValue> {
+        let request: PageRequest = from_js(request, "request")?;
+        let encode = &mut |text: &str| self.transcripts.peek_prompt(text);
+        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let report = self.engine.cache_explain(&request, now_ms())?;
+        to_js(&self.explanation(&request.cache.salt, &prompt, report)?)
+    }
+
+    /// Drops everything that is not in use, and what is kept of conversations; returns the number of blocks.
     #[wasm_bindgen(js_name = cacheClear)]
     pub fn cache_clear(&mut self) -> usize {
         self.transcripts.clear();
+        self.log.clear();
         self.engine.cache_clear()
     }
 

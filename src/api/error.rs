@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use js_sys::{Function, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
+use super::source::number;
 use crate::Error;
 
 thread_local! {
@@ -32,14 +33,25 @@ pub fn set_panic_handler(handler: Function) {
 }
 
 impl From<Error> for JsValue {
-    /// `{code, message}`.
+    /// `{code, message}`, and `retryAfterMs` where it is known.
     fn from(error: Error) -> Self {
         let object = Object::new();
-        for (key, value) in [("code", error.code()), ("message", &error.to_string())] {
-            // Setting a property of a fresh object cannot fail.
-            drop(Reflect::set(&object, &key.into(), &value.into()));
+        // Setting a property of a fresh object cannot fail.
+        let set = |key: &str, value: JsValue| drop(Reflect::set(&object, &key.into(), &value));
+        set("code", error.code().into());
+        set("message", error.to_string().into());
+        if let Some(ms) = retry_after_ms(&error) {
+            set("retryAfterMs", number(ms).into());
         }
         object.into()
+    }
+}
+
+/// When to try again, if the error says it.
+pub(super) fn retry_after_ms(error: &Error) -> Option<u64> {
+    match error {
+        Error::QueueFull { retry_after_ms, .. } => *retry_after_ms,
+        _ => None,
     }
 }
 

@@ -2,16 +2,52 @@
 
 use serde::Serialize;
 
+use super::error::retry_after_ms;
 use crate::Error;
-use crate::engine::{CacheReport, FinishReason, Timings, Usage};
+use crate::engine::{CacheReport, FinishReason, Progress, Timings, Usage};
 
-/// `RequestEvent` of `js/src/protocol.ts`; `request` is the page's id.
+/// `RequestEvent` of `js/src/protocol.ts`; `request` is the page's id, `choice` the index of the answer.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum PageEvent {
-    Text { request: u32, text: String },
-    Finished { request: u32, reason: FinishReason, usage: PageUsage, timings: Timings, cache: CacheReport },
-    Failed { request: u32, error: PageError },
+    Text {
+        request: u32,
+        choice: usize,
+        text: String,
+    },
+    Progress {
+        request: u32,
+        progress: PageProgress,
+    },
+    Finished {
+        request: u32,
+        choice: usize,
+        reason: FinishReason,
+        usage: PageUsage,
+        timings: Timings,
+        cache: CacheReport,
+    },
+    Failed {
+        request: u32,
+        error: PageError,
+    },
+}
+
+/// `RequestProgress` of `js/src/openai.ts`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub(super) enum PageProgress {
+    Waiting { position: usize, estimated_wait_ms: Option<f64> },
+    Prefill { total: usize, cached: usize, computed: usize },
+}
+
+impl From<Progress> for PageProgress {
+    fn from(progress: Progress) -> Self {
+        match progress {
+            Progress::Waiting { position, estimated_wait_ms } => Self::Waiting { position, estimated_wait_ms },
+            Progress::Prefill { total, cached, computed } => Self::Prefill { total, cached, computed },
+        }
+    }
 }
 
 /// Tokens in OpenAI's shape.
@@ -41,13 +77,16 @@ impl From<Usage> for PageUsage {
 
 /// An error as data.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct PageError {
     code: &'static str,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 impl From<Error> for PageError {
     fn from(error: Error) -> Self {
-        Self { code: error.code(), message: error.to_string() }
+        Self { code: error.code(), message: error.to_string(), retry_after_ms: retry_after_ms(&error) }
     }
 }

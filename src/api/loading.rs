@@ -12,7 +12,7 @@ use super::engine::WasmEngine;
 use super::source::{JsByteSource, JsSource, number};
 use super::{from_js, to_js};
 use crate::compute::{AdapterKind, Gpu, GpuOptions, Tuning};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{Batching, Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
 use crate::model::{self, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan};
@@ -25,6 +25,10 @@ struct PageOptions {
     context_length: Option<usize>,
     max_gpu_bytes: Option<u64>,
     kv: PageKv,
+    max_running: Option<usize>,
+    max_queued: Option<usize>,
+    batching: Option<PageBatching>,
+    chunked_prefill: Option<bool>,
     /// Absent when a plan is made where there is no GPU.
     adapter: Option<PageAdapter>,
 }
@@ -34,6 +38,14 @@ struct PageOptions {
 pub(super) enum PageKv {
     F16,
     F32,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PageBatching {
+    Continuous,
+    Static,
+    None,
 }
 
 /// `AdapterProbe` of `js/src/protocol.ts`, as far as it is used.
@@ -78,6 +90,22 @@ impl PageOptions {
         };
         let (context_length, memory_limit) = (self.context_length, self.max_gpu_bytes);
         ModelOptions { context_length, kv, memory_limit, ..ModelOptions::default() }
+    }
+
+    fn engine(&self) -> EngineOptions {
+        let defaults = EngineOptions::default();
+        EngineOptions {
+            max_running: self.max_running.unwrap_or(defaults.max_running),
+            max_waiting: self.max_queued.unwrap_or(defaults.max_waiting),
+            batching: match self.batching {
+                Some(PageBatching::Continuous) => Batching::Continuous,
+                Some(PageBatching::Static) => Batching::Static,
+                Some(PageBatching::None) => Batching::None,
+                None => defaults.batching,
+            },
+            chunked_prefill: self.chunked_prefill.unwrap_or(defaults.chunked_prefill),
+            ..defaults
+        }
     }
 
     fn gpu(&self) -> GpuOptions {
@@ -140,7 +168,7 @@ async fn build(
     let (plan, groups) = (model.plan().clone(), model.groups());
     let num_blocks: Vec<_> = groups.iter().map(|group| group.num_blocks).collect();
     let block_bytes = block_bytes(&num_blocks, plan.kv_bytes, plan.kv_bytes_per_token);
-    let engine = Engine::new(model, Rc::clone(&tokenizer), groups, EngineOptions::default());
+    let engine = Engine::new(model, Rc::clone(&tokenizer), groups, options.engine());
     let info = Info {
         name: describe::text(&gguf.metadata, "general.name"),
         architecture: describe::architecture(&gguf.metadata),

@@ -9,11 +9,13 @@ mod describe;
 mod engine;
 mod error;
 mod events;
+mod explain;
 mod loading;
 mod metrics;
 mod pure;
 mod request;
 mod source;
+mod trace;
 
 pub use engine::WasmEngine;
 pub use error::set_panic_handler;

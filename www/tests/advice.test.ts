@@ -108,7 +108,7 @@ describe('checkGpu', () => {
 
 describe('problems', () => {
   it('knows every code of the engine that can reach a visitor', () => {
-    const quiet = ['cancelled', 'queue_full'];
+    const quiet = ['cancelled', 'queue_full', 'deadline_exceeded'];
     for (const code of ERROR_CODES.filter((known) => !quiet.includes(known))) {
       expect(toProblem(new PagewiseError(code, 'why')), code).toEqual({
         code: expect.not.stringMatching('unknown'),

@@ -39,6 +39,8 @@ const listen = () => void engine.cache.onEvent((event) => events.push(event));
 globalThis.test = {
   cache,
   chat,
+  /** For code that a test runs in the page. */
+  engine: () => engine,
   events,
   listen,
   explainMiss,

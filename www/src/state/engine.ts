@@ -130,6 +130,7 @@ function toRequest(messages: readonly ChatMessage[], settings: Settings): ChatCo
     messages,
     stream: true,
     stream_options: { include_usage: true },
+    priority: 'interactive',
     temperature: settings.temperature,
     top_p: settings.topP,
     top_k: settings.topK,

@@ -1,0 +1,373 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { combine } from '../src/choices.js';
+import { Engine, PagewiseError, type StepTrace } from '../src/index.js';
+import { checkStepTargets, followVisibility, type PageVisibility } from '../src/load-options.js';
+import type { FinishedEvent } from '../src/protocol.js';
+import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
+
+const messages = [{ role: 'user', content: 'Hi' }] as const;
+
+async function start(options: FakeOptions = {}, load: object = {}): Promise<{ engine: Engine; worker: FakeWorker }> {
+  const worker = new FakeWorker(options);
+  const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker, ...load });
+  return { engine, worker };
+}
+
+async function read<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of stream) all.push(item);
+  return all;
+}
+
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
+};
+
+/** A page whose visibility a test decides. */
+class FakePage extends EventTarget {
+  visibilityState: DocumentVisibilityState = 'visible';
+  numListeners = 0;
+  override addEventListener(...args: Parameters<EventTarget['addEventListener']>): void {
+    this.numListeners += 1;
+    super.addEventListener(...args);
+  }
+  override removeEventListener(...args: Parameters<EventTarget['removeEventListener']>): void {
+    this.numListeners -= 1;
+    super.removeEventListener(...args);
+  }
+  become(state: DocumentVisibilityState): void {
+    this.visibilityState = state;
+    this.dispatchEvent(new Event('visibilitychange'));
+  }
+  get asPage(): PageVisibility {
+    return this as unknown as PageVisibility;
+  }
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe('several answers', () => {
+  const usage = {
+    prompt_tokens: 3,
+    completion_tokens: 5 + 6 + 6,
+    total_tokens: 3 + 5 + 6 + 6,
+    prompt_tokens_details: { cached_tokens: 2 },
+  };
+
+  test('come at once, the prompt counted once', async () => {
+    const { engine } = await start();
+    const answer = await engine.chat.completions.create({ messages, n: 3 });
+    expect(answer.choices.map(({ index, message }) => [index, message.content])).toEqual([
+      [0, 'Hello'],
+      [1, 'Hello1'],
+      [2, 'Hello2'],
+    ]);
+    expect(answer.choices.every((choice) => choice.finish_reason === 'stop')).toBe(true);
+    expect(answer.usage).toEqual(usage);
+    expect(answer.timings).toMatchObject({ queue_ms: 1, ttft_ms: 2, tpot_ms: 3, decode_tokens_per_s: 15 });
+    expect(answer.cache).toEqual({ read_tokens: 2, written_tokens: 3, miss: null });
+    const text = await engine.completions.create({ prompt: 'x', n: 2 });
+    expect(text.choices.map(({ index, text }) => [index, text])).toEqual([
+      [0, 'Hello'],
+      [1, 'Hello1'],
+    ]);
+  });
+
+  test('are streamed side by side, each with its end, and usage at the last', async () => {
+    const { engine } = await start({ answer: 'Hey' });
+    const stream_options = { include_usage: true };
+    const params = { messages, n: 3, stream: true, stream_options } as const;
+    const chunks = await read(await engine.chat.completions.create(params));
+    const last = chunks.pop();
+    expect(last).toMatchObject({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 3 + 4 + 4 } });
+    expect(chunks.every((chunk) => chunk.choices.length === 1 && chunk.usage === null)).toBe(true);
+    for (const index of [0, 1, 2]) {
+      const own = chunks.map((chunk) => chunk.choices[0]).filter((choice) => choice?.index === index);
+      expect(own[0]?.delta).toEqual({ role: 'assistant', content: '' });
+      expect(own.map((choice) => choice?.delta.content ?? '').join('')).toBe(index === 0 ? 'Hey' : `Hey${index}`);
+      expect(own.map((choice) => choice?.finish_reason).filter((reason) => reason !== null)).toEqual(['stop']);
+      expect(own.at(-1)?.finish_reason).toBe('stop');
+    }
+    expect(chunks.filter((chunk) => 'timings' in chunk).length).toBe(3);
+    const text = await read(await engine.completions.create({ prompt: 'x', n: 2, stream: true, stream_options }));
+    expect(text.at(-1)?.usage?.completion_tokens).toBe(3 + 4);
+    expect(text.slice(0, -1).every((chunk) => chunk.choices.length === 1)).toBe(true);
+    const second = text.map((chunk) => chunk.choices[0]).filter((choice) => choice?.index === 1);
+    expect(second.map((choice) => choice?.text).join('')).toBe('Hey1');
+  });
+
+  test('are cancelled together', async () => {
+    const { engine, worker } = await start({ answer: 'x'.repeat(1000) });
+    const stream = await engine.chat.completions.create({ messages, n: 4, stream: true });
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'x') break;
+    await until(() => worker.engine.cancelled.length === 1);
+    expect(worker.engine.hasWork()).toBe(false);
+  });
+
+  test('fail together', async () => {
+    const { engine, worker } = await start({ answer: 'x'.repeat(1000) });
+    const step = worker.engine.step.bind(worker.engine);
+    worker.engine.step = async () => {
+      const [request] = [...worker.engine.running.keys()];
+      if (worker.engine.numSteps < 4 || request === undefined) return step();
+      worker.engine.running.clear();
+      return [{ kind: 'failed', request, error: { code: 'deadline_exceeded', message: 'too late' } }];
+    };
+    await expect(engine.chat.completions.create({ messages, n: 2 })).rejects.toMatchObject({
+      code: 'deadline_exceeded',
+    });
+  });
+
+  test('cost what the one that reused least had to compute', () => {
+    const finish = (choice: number, cached: number, tpot_ms: number | null): FinishedEvent => ({
+      ...{ kind: 'finished', request: 1, choice, reason: 'stop' },
+      usage: {
+        prompt_tokens: 10,
+        completion_tokens: 2,
+        total_tokens: 12,
+        prompt_tokens_details: { cached_tokens: cached },
+      },
+      timings: {
+        queue_ms: cached,
+        ttft_ms: 20 - cached,
+        tpot_ms,
+        prefill_tokens_per_s: cached,
+        decode_tokens_per_s: tpot_ms,
+      },
+      cache: { read_tokens: cached, written_tokens: 1, miss: null },
+    });
+    expect(combine([finish(0, 9, 4), finish(1, 2, null), finish(2, 9, 6)])).toEqual({
+      usage: {
+        prompt_tokens: 10,
+        completion_tokens: 6,
+        total_tokens: 16,
+        prompt_tokens_details: { cached_tokens: 2 },
+      },
+      timings: { queue_ms: 2, ttft_ms: 11, tpot_ms: 5, prefill_tokens_per_s: 2, decode_tokens_per_s: 10 },
+      cache: { read_tokens: 2, written_tokens: 3, miss: null },
+    });
+    expect(combine([finish(0, 1, null)]).timings).toMatchObject({ tpot_ms: null });
+    expect(combine([finish(0, 1, null), finish(1, 1, null)]).timings).toMatchObject({
+      tpot_ms: null,
+      decode_tokens_per_s: null,
+    });
+  });
+});
+
+describe('progress', () => {
+  test('comes in chunks of its own, when asked', async () => {
+    const { engine } = await start({ answer: 'a', prefillSteps: 3 });
+    const stream_options = { include_progress: true, include_usage: true };
+    const expected = [
+      { state: 'waiting', position: 0, estimated_wait_ms: null },
+      ...[1, 2, 3].map((computed) => ({ state: 'prefill', total: 3, cached: 0, computed })),
+    ];
+    const chat = await read(await engine.chat.completions.create({ messages, stream: true, stream_options }));
+    expect(chat.flatMap((chunk) => chunk.progress ?? [])).toEqual(expected);
+    const own = chat.filter((chunk) => chunk.progress !== undefined);
+    expect(own.every((chunk) => chunk.choices.length === 0 && chunk.usage === null)).toBe(true);
+    const text = await read(await engine.completions.create({ prompt: 'x', stream: true, stream_options }));
+    expect(text.flatMap((chunk) => chunk.progress ?? [])).toEqual(expected);
+    const quiet = await read(await engine.chat.completions.create({ messages, stream: true }));
+    expect(quiet.some((chunk) => 'progress' in chunk)).toBe(false);
+  });
+});
+
+describe('a full queue', () => {
+  test('says when to come again', async () => {
+    const { engine, worker } = await start();
+    worker.engine.submit = () => {
+      throw { code: 'queue_full', message: 'queue full: 3 requests, 2 allowed', retryAfterMs: 1500 };
+    };
+    const rejection = await engine.chat.completions.create({ messages }).catch((error: unknown) => error);
+    expect(rejection).toBeInstanceOf(PagewiseError);
+    expect(rejection).toMatchObject({ code: 'queue_full', retryAfterMs: 1500 });
+    worker.engine.submit = () => {
+      throw { code: 'queue_full', message: 'queue full', retryAfterMs: null };
+    };
+    const other = await engine.chat.completions.create({ messages }).catch((error: unknown) => error);
+    expect((other as PagewiseError).retryAfterMs).toBeUndefined();
+  });
+});
+
+describe('load options', () => {
+  test('reach the module', async () => {
+    const loadEngine = vi.fn(() => Promise.reject({ code: 'out_of_memory', message: 'too large' }));
+    const serving = { maxRunning: 3, maxQueued: 9, batching: 'static', chunkedPrefill: false } as const;
+    await expect(start({ module: { loadEngine } }, serving)).rejects.toMatchObject({ code: 'out_of_memory' });
+    expect(loadEngine.mock.calls[0]).toMatchObject([expect.anything(), serving, expect.any(Function)]);
+  });
+
+  test.each([
+    [{ maxRunning: 0 }, 'maxRunning: a positive integer'],
+    [{ maxQueued: 1.5 }, 'maxQueued: a positive integer'],
+    [{ maxQueued: 2 ** 32 }, 'maxQueued: a positive integer'],
+    [{ batching: 'dynamic' }, 'batching: "continuous", "static", "none" are supported, "dynamic" given'],
+    [{ chunkedPrefill: 'yes' }, 'chunkedPrefill: true or false'],
+    [{ stepTargetMs: 0 }, 'stepTargetMs: a number over 0'],
+    [{ stepTargetMs: '30' }, 'stepTargetMs: a number over 0'],
+    [{ stepTargetMs: { visible: -1 } }, 'stepTargetMs.visible: a number over 0'],
+    [{ stepTargetMs: { shown: 1 } }, 'stepTargetMs.shown is not supported'],
+  ])('%j is refused', async (options, message) => {
+    const load = Engine.load(fakeModel(), options as never);
+    await expect(load).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(message) });
+  });
+
+  test('plan has none of them', async () => {
+    const plan = Engine.plan(fakeModel(), { maxRunning: 1 } as never);
+    await expect(plan).rejects.toMatchObject({ message: expect.stringContaining('maxRunning is not supported') });
+  });
+});
+
+describe('the step target', () => {
+  test.each([
+    [undefined, { visible: 30, hidden: 200 }],
+    [null, { visible: null, hidden: null }],
+    [12.5, { visible: 12.5, hidden: 12.5 }],
+    [{ hidden: null }, { visible: 30, hidden: null }],
+    [
+      { visible: 16, hidden: undefined },
+      { visible: 16, hidden: 200 },
+    ],
+  ])('%j is %j', (given, targets) => {
+    expect(checkStepTargets(given as never)).toEqual(targets);
+  });
+
+  test('follows the visibility, and is told only when it changes', () => {
+    const page = new FakePage();
+    const told: (number | null)[] = [];
+    const end = followVisibility({ visible: 30, hidden: null }, (ms) => told.push(ms), page.asPage);
+    page.become('visible');
+    page.become('hidden');
+    page.become('hidden');
+    page.become('visible');
+    expect(told).toEqual([30, null, 30]);
+    end();
+    page.become('hidden');
+    expect([told.length, page.numListeners]).toEqual([3, 0]);
+    followVisibility({ visible: 5, hidden: 5 }, (ms) => told.push(ms), page.asPage);
+    expect([told.at(-1), page.numListeners]).toEqual([5, 0]);
+  });
+
+  test('reaches the engine from the document, until it is unloaded', async () => {
+    const page = new FakePage();
+    page.visibilityState = 'hidden';
+    vi.stubGlobal('document', page);
+    const { engine, worker } = await start();
+    await until(() => worker.engine.stepTarget === 200);
+    page.become('visible');
+    await until(() => worker.engine.stepTarget === 30);
+    expect(page.numListeners).toBe(1);
+    await engine.unload();
+    expect(page.numListeners).toBe(0);
+  });
+
+  test('without a document is that of a visible page', async () => {
+    const { worker } = await start();
+    await until(() => worker.engine.stepTarget === 30);
+  });
+
+  test('null is no limit, and a worker that crashed leaves no listener behind', async () => {
+    const page = new FakePage();
+    vi.stubGlobal('document', page);
+    const { engine, worker } = await start({}, { stepTargetMs: { visible: null } });
+    await engine.tokenize('a');
+    expect(worker.engine.stepTarget).toBe(undefined);
+    worker.onerror?.({ message: 'boom' });
+    expect(page.numListeners).toBe(0);
+  });
+});
+
+describe('onStep', () => {
+  test('tells of steps by the ids of answers, on the clock of the page', async () => {
+    const { engine, worker } = await start({ answer: 'ab', prefillSteps: 2 });
+    const steps: StepTrace[] = [];
+    const end = engine.onStep((step) => steps.push(step));
+    const { id } = await engine.chat.completions.create({ messages });
+    await until(() => steps.length === 5);
+    expect(steps.map((step) => step.parts)).toEqual(
+      [false, false, true, true, true].map((samples) => [
+        { request: id, choice: 0, start: 0, end: 1, numPrompt: 3, samples },
+      ]),
+    );
+    expect(steps[0]).toMatchObject({ startMs: 1, endMs: 2, gpuMs: null, numWaiting: 0, preempted: [] });
+    end();
+    await engine.chat.completions.create({ messages });
+    await until(() => !worker.engine.isTracing);
+    expect(steps.length).toBe(5);
+  });
+
+  test('listens while anybody does', async () => {
+    const { engine, worker } = await start();
+    const ends = [engine.onStep(() => undefined), engine.onStep(() => undefined)];
+    await until(() => worker.engine.isTracing);
+    ends[0]?.();
+    await engine.tokenize('a');
+    expect(worker.engine.isTracing).toBe(true);
+    ends[1]?.();
+    await until(() => !worker.engine.isTracing);
+    expect(() => engine.onStep('x' as never)).toThrow('onStep: a function is needed');
+  });
+});
+
+describe('metrics', () => {
+  test('are there as text, with the name of the model', async () => {
+    const { engine } = await start();
+    expect(await engine.metricsText()).toBe('pagewise:num_requests_running{model_name="fake-model"} 0\n');
+  });
+});
+
+describe('the timeline', () => {
+  async function measured(run: () => Promise<unknown>): Promise<PerformanceEntry[]> {
+    const seen: PerformanceEntry[] = [];
+    const observer = new PerformanceObserver((list) => void seen.push(...list.getEntries()));
+    observer.observe({ entryTypes: ['measure'] });
+    await run();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    observer.disconnect();
+    return seen.filter((entry) => entry.name.startsWith('pagewise:'));
+  }
+
+  test('shows the phases of a request, and keeps none of them', async () => {
+    const { engine } = await start();
+    let id = '';
+    const before = performance.now();
+    const seen = await measured(async () => {
+      ({ id } = await engine.chat.completions.create({ messages, n: 2 }));
+    });
+    expect(seen.map((entry) => [entry.name, (entry as PerformanceMeasure).detail])).toEqual(
+      [
+        ['pagewise:queue', { tokens: 3 }],
+        ['pagewise:prefill', { tokens: 1 }],
+        ['pagewise:decode', { choice: 0, tokens: 5 }],
+        ['pagewise:decode', { choice: 1, tokens: 6 }],
+      ].map(([name, detail]) => [
+        name,
+        {
+          request: id,
+          ...(detail as object),
+          devtools: expect.objectContaining({ dataType: 'track-entry', trackGroup: 'Pagewise', track: 'Requests' }),
+        },
+      ]),
+    );
+    const [queue, prefill, decode] = seen as [PerformanceEntry, PerformanceEntry, PerformanceEntry];
+    expect(queue.startTime).toBeGreaterThanOrEqual(before);
+    expect(queue.duration).toBeCloseTo(1);
+    expect(prefill.startTime).toBeCloseTo(queue.startTime + 1);
+    expect(prefill.duration).toBeCloseTo(1);
+    expect(decode.startTime).toBeCloseTo(queue.startTime + 2);
+    expect(decode.duration).toBeCloseTo(4 * 3);
+    expect(performance.getEntriesByType('measure')).toEqual([]);
+  });
+
+  test('shows a warming without a decode, and nothing of what was cancelled', async () => {
+    const { engine } = await start({ prefillSteps: 3 });
+    const warmed = await measured(() => engine.cache.warm(messages));
+    expect(warmed.map((entry) => entry.name)).toEqual(['pagewise:queue', 'pagewise:prefill']);
+    const none = await measured(async () => {
+      const stream = await engine.chat.completions.create({ messages, stream: true });
+      stream.cancel();
+    });
+    expect(none).toEqual([]);
+  });
+});
