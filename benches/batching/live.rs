@@ -23,6 +23,8 @@ use crate::{MODES, Mode};
 
 const CONTEXT_LENGTH: usize = 512;
 const NUM_SLOTS: usize = 8;
+/// Runs of each mode, in turns; the fastest counts, because other work on the machine only slows.
+const NUM_ROUNDS: usize = 2;
 
 /// The machine's clock.
 struct RealClock(Instant);
@@ -113,7 +115,10 @@ struct Row<'a> {
 fn measure(case: &Case) {
     let (mut model, tokenizer) = load(case.file);
     println!("\n## Live: {} on {}\n", case.file, model.executor().gpu().name());
-    println!("{NUM_SLOTS} slots, f32 cache, {} tokens a step at most; P50 / P95 / P99.", model.limits().max_tokens);
+    let max_tokens = model.limits().max_tokens;
+    println!(
+        "{NUM_SLOTS} slots, {max_tokens} tokens a step at most; P50 / P95 / P99 of the best of {NUM_ROUNDS} runs."
+    );
     head(&[&["arrivals", "mode", "steps"], &COLUMNS[..]].concat(), 2);
     // Control tokens come first in both vocabularies.
     let vocab = u32::try_from(model.vocab()).unwrap();
@@ -121,10 +126,18 @@ fn measure(case: &Case) {
     for (name, workload) in &case.workloads {
         let arrivals = workload.generate(vocab / 4..vocab).unwrap();
         let mut answers: Option<Vec<Vec<u32>>> = None;
+        let mut best: [Option<Outcome>; MODES.len()] = [const { None }; MODES.len()];
+        for _ in 0..NUM_ROUNDS {
+            for (best, mode) in best.iter_mut().zip(MODES) {
+                let outcome = serve(&mut model, &tokenizer, mode, &arrivals);
+                check(&outcome, &arrivals, &mut answers);
+                if best.as_ref().is_none_or(|best| outcome.makespan_ms < best.makespan_ms) {
+                    *best = Some(outcome);
+                }
+            }
+        }
         let mut base = Vec::new();
-        for mode in MODES {
-            let outcome = serve(&mut model, &tokenizer, mode, &arrivals);
-            check(&outcome, &arrivals, &mut answers);
+        for (mode, outcome) in MODES.into_iter().zip(best.into_iter().flatten()) {
             let report = outcome.report();
             base.push(report.generated_tokens_per_s);
             let first = [(*name).to_owned(), mode.name.to_owned(), outcome.steps.len().to_string()];
