@@ -60,7 +60,7 @@ fn rate(gpu: &Gpu, format: Format, [rows, n, k]: [usize; 3], epilogue: Epilogue)
     let mut best = f64::MAX;
     for _ in 0..3 {
         let start = Instant::now();
-        block_on(executor.run(&step, &[(y, 1)])).unwrap();
+        block_on(executor.run(&step, 1, &[(y, 1)])).unwrap();
         best = best.min(start.elapsed().as_secs_f64());
     }
     (REPEATS * rows * num_weight_rows * k) as f64 / best / 1e9

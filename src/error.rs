@@ -43,12 +43,22 @@ pub enum Error {
     #[error("{0}")]
     WrongResult(String),
     /// The waiting queue is full.
-    #[error("queue full: {asked} requests, {allowed} allowed")]
+    #[error("queue full: {asked} requests, {allowed} allowed{}", again(.retry_after_ms))]
     QueueFull {
         /// Requests that would wait.
         asked: usize,
         /// Requests that may wait.
         allowed: usize,
+        /// When there may be room again, where that can be told.
+        retry_after_ms: Option<u64>,
+    },
+    /// A time limit of the request has passed.
+    #[error("deadline exceeded: {what} of {limit_ms} ms has passed")]
+    DeadlineExceeded {
+        /// Which limit.
+        what: &'static str,
+        /// The limit, from the request's arrival on.
+        limit_ms: f64,
     },
     /// The request was cancelled by its owner.
     #[error("cancelled")]
@@ -71,8 +81,13 @@ impl Error {
             Error::DeviceLost(_) => "device_lost",
             Error::WrongResult(_) => "wrong_result",
             Error::QueueFull { .. } => "queue_full",
+            Error::DeadlineExceeded { .. } => "deadline_exceeded",
             Error::Cancelled => "cancelled",
             Error::Network(_) => "network",
         }
     }
+}
+
+fn again(retry_after_ms: &Option<u64>) -> String {
+    retry_after_ms.map_or_else(String::new, |ms| format!("; try again in {ms} ms"))
 }

@@ -46,6 +46,7 @@ impl<E: Executor> Server<E> {
                 match event {
                     Event::Text { ids, .. } => answer.extend(ids),
                     Event::Finished { usage, .. } => return (answer, usage),
+                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => panic!("{error}"),
                 }
             }

@@ -90,6 +90,8 @@ impl WasmEngine {
 
     fn page_event(&mut self, event: Event) -> Option<PageEvent> {
         match event {
+            // Not asked for yet.
+            Event::Progress { .. } => None,
             Event::Text { request, text, ids } => {
                 let answer = self.answers.get_mut(&request)?;
                 answer.ids.extend(ids);

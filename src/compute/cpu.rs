@@ -59,7 +59,7 @@ impl Executor for CpuExecutor {
         self.memory[buffer.0].get_mut()[offset_words..offset_words + words.len()].copy_from_slice(words);
     }
 
-    async fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
+    async fn run(&mut self, step: &Step, _: usize, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
         for dispatch in self.recording.dispatches().iter().filter(|d| d.class.runs(step)) {
             let buffers = dispatch.buffers.iter().map(|id| &self.memory[id.0]).collect();
             dispatch.kernel.twin(step, &Bindings { buffers });

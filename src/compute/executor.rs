@@ -9,11 +9,21 @@ pub trait Executor {
     fn recording(&self) -> &Recording;
     /// Writes words into a buffer, before anything that is run later.
     fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]);
-    /// Replays the recording for a step of these sizes, then reads the first words of each buffer in `reads`.
+    /// Replays the recording for a step of these sizes, in `num_submits` submissions, then reads the first words of each
+    /// buffer in `reads`.
     ///
     /// # Errors
     /// `device_lost`, `out_of_memory`: nothing that was computed may be used then.
-    fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> impl Future<Output = Result<Vec<Vec<u32>>>>;
+    fn run(
+        &mut self,
+        step: &Step,
+        num_submits: usize,
+        reads: &[(BufferId, usize)],
+    ) -> impl Future<Output = Result<Vec<Vec<u32>>>>;
+    /// Milliseconds that the device needed for the last run, where it can tell.
+    fn device_ms(&self) -> Option<f64> {
+        None
+    }
     /// Waits until everything written has reached the device, so that staging memory does not pile up.
     ///
     /// # Errors

@@ -58,8 +58,8 @@ impl Gpu {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = find_adapter(&instance, options).await?;
         let info = adapter.get_info();
-        let required_features =
-            if options.baseline { wgpu::Features::empty() } else { adapter.features() & wgpu::Features::SUBGROUP };
+        let wanted = wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
+        let required_features = if options.baseline { wgpu::Features::empty() } else { adapter.features() & wanted };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("pagewise"),
             required_features,

@@ -1,5 +1,5 @@
 //! Replays a recording on a GPU. Buffers, pipelines and bind groups are made at load; a step writes small buffers,
-//! submits once and maps one buffer.
+//! submits once (or a few times, to let others in between) and maps one buffer.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,6 +9,7 @@ use web_time::Instant;
 use super::executor::Executor;
 use super::gpu::Gpu;
 use super::recording::{Access, BufferId, BufferInfo, Dispatch, Recording, RowClass, Step};
+use super::stopwatch::{STOPWATCH_BYTES, Stopwatch};
 use crate::{Error, Result};
 
 /// A dispatch, compiled.
@@ -37,6 +38,7 @@ pub struct GpuExecutor {
     compiled: Vec<Compiled>,
     step: wgpu::Buffer,
     readback: wgpu::Buffer,
+    stopwatch: Option<Stopwatch>,
     stats: ExecutorStats,
 }
 
@@ -55,7 +57,9 @@ impl GpuExecutor {
         let readback = create_readback(&gpu, 256);
         let compiled = Compiler::new(&gpu, &step).compile_all(&recording, &buffers).await?;
         gpu.fault()?;
-        Ok(Self { gpu, recording, buffers, compiled, step, readback, stats: ExecutorStats::default() })
+        let stopwatch = Stopwatch::new(&gpu.device, &gpu.queue);
+        let stats = ExecutorStats::default();
+        Ok(Self { gpu, recording, buffers, compiled, step, readback, stopwatch, stats })
     }
 
     /// The device it runs on.
@@ -81,26 +85,52 @@ impl GpuExecutor {
         self.gpu.fault()
     }
 
-    fn encode(&self, step: &Step, reads: &[(BufferId, usize)]) -> wgpu::CommandBuffer {
-        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            for (compiled, dispatch) in self.compiled.iter().zip(self.recording.dispatches()) {
-                let [x, y, z] = dispatch.kernel.grid(step);
-                if compiled.class.runs(step) && x * y * z > 0 {
-                    pass.set_pipeline(&compiled.pipeline);
-                    pass.set_bind_group(0, &compiled.bind_group, &[]);
-                    pass.dispatch_workgroups(x, y, z);
-                }
+    /// The commands of a step, cut into `num_submits` parts of about as many dispatches.
+    fn encode(&self, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Vec<wgpu::CommandBuffer> {
+        let grids = self.compiled.iter().zip(self.recording.dispatches()).filter_map(|(compiled, dispatch)| {
+            let grid = dispatch.kernel.grid(step);
+            (compiled.class.runs(step) && grid.iter().all(|&size| size > 0)).then_some((compiled, grid))
+        });
+        let active: Vec<_> = grids.collect();
+        let part_size = active.len().div_ceil(num_submits.max(1)).max(1);
+        // Even nothing is read back.
+        let num_parts = active.len().div_ceil(part_size).max(1);
+        let mut commands = Vec::with_capacity(num_parts);
+        for index in 0..num_parts {
+            let part = active.iter().skip(index * part_size).take(part_size);
+            let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let (is_first, is_last) = (index == 0, index + 1 == num_parts);
+            let timestamp_writes = self.stopwatch.as_ref().and_then(|watch| watch.writes(is_first, is_last));
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
+            for &(compiled, [x, y, z]) in part {
+                pass.set_pipeline(&compiled.pipeline);
+                pass.set_bind_group(0, &compiled.bind_group, &[]);
+                pass.dispatch_workgroups(x, y, z);
             }
+            drop(pass);
+            if is_last {
+                self.encode_reads(&mut encoder, reads);
+            }
+            commands.push(encoder.finish());
         }
-        let mut offset = 0;
+        commands
+    }
+
+    /// Copies what is to be read back, behind the timestamps.
+    fn encode_reads(&self, encoder: &mut wgpu::CommandEncoder, reads: &[(BufferId, usize)]) {
+        let mut offset = self.stopwatch_bytes();
+        if let Some(watch) = &self.stopwatch {
+            watch.resolve(encoder, &self.readback);
+        }
         for &(id, num_words) in reads {
             let bytes = 4 * num_words as u64;
             encoder.copy_buffer_to_buffer(&self.buffers[id.0], 0, &self.readback, offset, bytes);
             offset += bytes;
         }
-        encoder.finish()
+    }
+
+    fn stopwatch_bytes(&self) -> u64 {
+        if self.stopwatch.is_some() { STOPWATCH_BYTES } else { 0 }
     }
 }
 
@@ -115,16 +145,19 @@ impl Executor for GpuExecutor {
         self.stats.encode_ms += elapsed_ms(start);
     }
 
-    async fn run(&mut self, step: &Step, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
+    async fn run(&mut self, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
         self.gpu.fault()?;
-        let read_bytes = reads.iter().map(|&(_, num_words)| 4 * num_words as u64).sum::<u64>();
+        let num_words = reads.iter().map(|&(_, num_words)| num_words).sum::<usize>();
+        let read_bytes = self.stopwatch_bytes() + 4 * num_words as u64;
         if read_bytes > self.readback.size() {
             // Only the first step that asks for logits comes here.
             self.readback = create_readback(&self.gpu, read_bytes);
         }
         let start = Instant::now();
         self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
-        self.gpu.queue.submit([self.encode(step, reads)]);
+        for commands in self.encode(step, num_submits, reads) {
+            self.gpu.queue.submit([commands]);
+        }
         self.stats.encode_ms += elapsed_ms(start);
         self.stats.num_steps += 1;
         let words = if read_bytes > 0 {
@@ -135,13 +168,20 @@ impl Executor for GpuExecutor {
             Vec::new()
         };
         self.gpu.fault()?;
-        let mut rest = words.as_slice();
+        let (times, mut rest) = words.split_at(words.len() - num_words);
+        if let Some(watch) = &mut self.stopwatch {
+            watch.read(times);
+        }
         let split = reads.iter().map(|&(_, num_words)| {
             let (head, tail) = rest.split_at(num_words);
             rest = tail;
             head.to_vec()
         });
         Ok(split.collect())
+    }
+
+    fn device_ms(&self) -> Option<f64> {
+        self.stopwatch.as_ref().and_then(Stopwatch::last_ms)
     }
 
     async fn flush(&mut self) -> Result<()> {

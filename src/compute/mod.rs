@@ -8,6 +8,7 @@ mod gpu;
 mod gpu_executor;
 mod recording;
 mod shader;
+mod stopwatch;
 mod tuning;
 
 pub use cpu::{Bindings, CpuExecutor};

@@ -34,10 +34,12 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
             tables.push(kv.table(*table, group).blocks().to_vec());
         }
         if part.samples {
-            let row = narrow(batch.rows.len());
-            batch.rows.push(narrow(batch.tokens.len() - 1));
-            batch.sampling.push(sequence.row());
-            batch.edits.extend(sequence.edits.of_row(row));
+            for choice in std::iter::once(sequence).chain(&sequence.choices) {
+                let row = narrow(batch.rows.len());
+                batch.rows.push(narrow(batch.tokens.len() - 1));
+                batch.sampling.push(choice.row());
+                batch.edits.extend(choice.edits.of_row(row));
+            }
         }
     }
     batch

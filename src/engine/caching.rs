@@ -136,12 +136,12 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// As [`Engine::submit`], but for a queue that is full.
     pub fn cache_explain(&self, request: &Request, now_ms: f64) -> Result<CacheReport> {
-        self.check_request(request)?;
+        self.check_request(request, 1)?;
         let Request { prompt, cache, .. } = request;
         let hit = cache.enabled.then(|| self.kv.find_at(whole_ms(now_ms), &cache.salt, prompt));
         let fitting = hit.map(|hit| {
             let num_tokens = prompt.len();
-            self.scheduler.fit(num_tokens, hit.clone(), &self.kv, &self.limits).unwrap_or(hit)
+            self.scheduler.fit_tokens(num_tokens, hit.clone(), &self.kv, &self.limits).unwrap_or(hit)
         });
         Ok(CacheReport::of(fitting.as_ref(), prompt))
     }

@@ -3,13 +3,16 @@
 use std::rc::Rc;
 
 use super::batch::assemble;
-use super::caching::CacheReport;
+use super::events::{Event, Progress};
 use super::groups::CacheGroups;
-use super::metrics::{EngineMetrics, Timings, Usage};
+use super::metrics::EngineMetrics;
 use super::output::{FinishReason, Output};
-use super::sampling::{LogitEdits, bad_value, derived_seed};
-use super::scheduler::{Leaving, Part, Scheduler};
+use super::pace::Pace;
+use super::queue::Rank;
+use super::sampling::derived_seed;
+use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
 use super::sequence::Sequence;
+use super::trace::{StepPart, StepTrace, Tracer};
 use super::{Request, RequestId};
 use crate::kv::{GroupConfig, KvManager, Policy};
 use crate::model::{BatchLimits, Forward};
@@ -17,7 +20,7 @@ use crate::text::Tokenizer;
 use crate::{Error, Result};
 
 /// What can be chosen when an engine is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EngineOptions {
     /// Sequences that run at once, at most (and no more than the model's batches take).
     pub max_running: usize,
@@ -29,6 +32,15 @@ pub struct EngineOptions {
     pub seed: u64,
     /// How the prefix cache chooses what to give up.
     pub cache_policy: Policy,
+    /// When waiting requests join those that run.
+    pub batching: Batching,
+    /// Whether steps mix parts of prompts with answers; otherwise prompts are computed first and whole, as far as a batch
+    /// takes them, and answers stand still meanwhile.
+    pub chunked_prefill: bool,
+    /// Milliseconds that a submission to the device should take; see [`Engine::set_step_target`].
+    pub step_target_ms: Option<f64>,
+    /// The head start of a level of priority, in milliseconds.
+    pub priority_step_ms: f64,
 }
 
 impl Default for EngineOptions {
@@ -39,48 +51,18 @@ impl Default for EngineOptions {
             budget_tokens: usize::MAX,
             seed: 0,
             cache_policy: Policy::Lru,
+            batching: Batching::Continuous,
+            chunked_prefill: true,
+            step_target_ms: None,
+            priority_step_ms: 10_000.0,
         }
     }
-}
-
-/// What a step brought.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A request's answer grew.
-    Text {
-        /// Whose answer.
-        request: RequestId,
-        /// What may be shown now: whole characters, and nothing that may begin a stop string. May be empty.
-        text: String,
-        /// The tokens sampled since the last event, one that ends the answer included.
-        ids: Vec<u32>,
-    },
-    /// An answer is complete; nothing follows.
-    Finished {
-        /// Whose answer.
-        request: RequestId,
-        /// Why it ended.
-        reason: FinishReason,
-        /// Its tokens.
-        usage: Usage,
-        /// Its times.
-        timings: Timings,
-        /// What the prefix cache did for it.
-        cache: CacheReport,
-    },
-    /// A request failed; nothing follows.
-    Failed {
-        /// Which one.
-        request: RequestId,
-        /// Why.
-        error: Error,
-    },
 }
 
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
     forward: F,
-    tokenizer: Rc<Tokenizer>,
+    pub(super) tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
     pub(super) scheduler: Scheduler,
     pub(super) groups: CacheGroups,
@@ -90,6 +72,10 @@ pub struct Engine<F: Forward> {
     next_id: u64,
     /// The counters; what describes the present is filled in when asked.
     metrics: EngineMetrics,
+    pace: Pace,
+    tracer: Tracer,
+    /// What was found before a step was computed; told after it.
+    early: Vec<Event>,
 }
 
 impl<F: Forward> Engine<F> {
@@ -97,19 +83,26 @@ impl<F: Forward> Engine<F> {
     pub fn new(forward: F, tokenizer: Rc<Tokenizer>, groups: Vec<GroupConfig>, options: EngineOptions) -> Self {
         let mut limits = forward.limits();
         limits.max_tokens = limits.max_tokens.min(options.budget_tokens).max(1);
-        let max_running = options.max_running.min(limits.max_sequences).max(1);
+        let max_running = match options.batching {
+            Batching::None => 1,
+            _ => options.max_running.min(limits.max_sequences).max(1),
+        };
+        let rules = Rules { batching: options.batching, chunked_prefill: options.chunked_prefill, max_running };
         let mut kv = KvManager::new(groups);
         kv.set_policy(options.cache_policy);
         Self {
             forward,
             tokenizer,
             kv,
-            scheduler: Scheduler::new(max_running),
+            scheduler: Scheduler::new(rules),
             groups: CacheGroups::default(),
             limits,
             options,
             next_id: 0,
             metrics: EngineMetrics::default(),
+            pace: Pace::default(),
+            tracer: Tracer::default(),
+            early: Vec::new(),
         }
     }
 
@@ -138,7 +131,7 @@ impl<F: Forward> Engine<F> {
     /// The counters and the present state.
     pub fn metrics(&self) -> EngineMetrics {
         EngineMetrics {
-            num_waiting: self.scheduler.num_waiting(),
+            num_waiting: self.scheduler.waiting().len(),
             num_running: self.scheduler.running().len(),
             num_preemptions: self.scheduler.num_preemptions,
             kv: self.kv.stats(),
@@ -146,51 +139,78 @@ impl<F: Forward> Engine<F> {
         }
     }
 
+    /// Sets how long a submission to the device should take, in milliseconds: the step's budget and the number of
+    /// submissions that a step is cut into follow what steps are measured to take. A page keeps drawing if the device is
+    /// free in between. `None` takes as many tokens as there are and submits a step at once.
+    pub fn set_step_target(&mut self, target_ms: Option<f64>) {
+        self.options.step_target_ms = target_ms.filter(|ms| *ms > 0.0);
+    }
+
+    /// Whether what each step holds is kept for [`Engine::take_trace`].
+    pub fn set_tracing(&mut self, is_on: bool) {
+        self.tracer.set(is_on);
+    }
+
+    /// The steps since the last call, the latest [`super::MAX_TRACED_STEPS`] of them.
+    pub fn take_trace(&mut self) -> Vec<StepTrace> {
+        self.tracer.take()
+    }
+
     /// Takes a request; its answer comes from [`Engine::step`].
     ///
     /// # Errors
-    /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
+    /// As [`Engine::submit_choices`].
     pub fn submit(&mut self, request: Request, now_ms: f64) -> Result<RequestId> {
-        let (max_tokens, edits) = self.check_request(&request)?;
-        let num_waiting = self.scheduler.num_waiting();
-        if num_waiting >= self.options.max_waiting {
-            return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting });
-        }
-        let id = RequestId(self.next_id);
-        let seed = derived_seed(self.options.seed, self.next_id);
-        let output = Output::new(&request, &self.tokenizer, max_tokens);
-        self.next_id += 1;
-        self.scheduler.add(Sequence::new(id, request, seed, edits, output, now_ms));
-        Ok(id)
+        Ok(self.submit_choices(request, 1, now_ms)?[0])
     }
 
-    /// The most tokens of a request's answer, and the edits of its logits.
-    pub(super) fn check_request(&self, request: &Request) -> Result<(usize, LogitEdits)> {
-        let vocab_size = self.tokenizer.vocab_size();
-        request.validate(vocab_size)?;
-        let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
-        if asked > allowed {
-            return Err(Error::ContextTooLong { asked, allowed });
+    /// Takes a request for several answers. Its prompt is computed once, the first token of each is drawn from the same
+    /// logits, and they go on as requests of their own, each with an id (and, but for the first, a seed) of its own. They
+    /// share the prompt through the prefix cache: without it, each computes it again.
+    ///
+    /// # Errors
+    /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
+    pub fn submit_choices(&mut self, request: Request, num_choices: usize, now_ms: f64) -> Result<Vec<RequestId>> {
+        let (max_tokens, edits) = self.check_request(&request, num_choices)?;
+        let num_waiting = self.scheduler.waiting().len();
+        if num_waiting >= self.options.max_waiting {
+            let retry_after_ms = self.wait_ms(1).map(whole_ms);
+            return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting, retry_after_ms });
         }
-        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
-        let edits = LogitEdits::new(request, vocab_size)?;
-        let (most, max_edits) = (edits.most(max_tokens, vocab_size), self.limits.max_edits);
-        if most > max_edits {
-            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
-            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
+        let ids: Vec<_> = (self.next_id..).take(num_choices).map(RequestId).collect();
+        self.next_id += num_choices as u64;
+        let rank = Rank::new(ids[0], now_ms, request.priority, self.options.priority_step_ms);
+        let make = |(index, &id): (u64, &RequestId)| {
+            let seed = match request.sampling.seed {
+                Some(seed) if index == 0 => seed,
+                Some(seed) => derived_seed(seed, index),
+                None => derived_seed(self.options.seed, id.0),
+            };
+            let output = Output::new(&request, &self.tokenizer, max_tokens);
+            let mut sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
+            if index > 0 {
+                // However many choices: it is one request.
+                sequence.group = None;
+            }
+            sequence
+        };
+        let mut choices = (0..).zip(&ids).map(make);
+        if let Some(mut first) = choices.next() {
+            first.choices.extend(choices);
+            self.scheduler.waiting_mut().push(first);
         }
-        Ok((max_tokens, edits))
+        Ok(ids)
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
     pub fn cancel(&mut self, id: RequestId) -> bool {
+        self.early.retain(|event| event.request() != id);
         self.scheduler.remove(id, &mut self.kv, Leaving::Finished).is_some()
     }
 
     /// Whether a step would do anything.
     pub fn has_work(&self) -> bool {
-        self.scheduler.num_waiting() > 0 || !self.scheduler.running().is_empty()
+        self.scheduler.waiting().len() > 0 || !self.scheduler.running().is_empty() || !self.early.is_empty()
     }
 
     /// Computes one step. `now` is the time in milliseconds. A step that is dropped before it ends did not happen.
@@ -199,73 +219,133 @@ impl<F: Forward> Engine<F> {
     pub async fn step(&mut self, now: impl Fn() -> f64) -> Vec<Event> {
         let start_ms = now();
         self.kv.set_now(whole_ms(start_ms));
-        let plan = self.scheduler.schedule(&mut self.kv, &self.limits);
-        debug_assert_eq!(self.kv.check(), Ok(()));
-        if plan.is_empty() {
-            assert!(!self.has_work(), "the oldest sequence always fits");
-            return Vec::new();
+        for (id, error) in self.scheduler.expired(start_ms) {
+            let event = self.end(id, Err(error), Leaving::Finished, start_ms);
+            self.early.extend(event);
         }
-        for part in &plan {
+        let num_running = self.scheduler.running().len();
+        let budget = self.options.step_target_ms.map_or(self.limits.max_tokens, |target_ms| {
+            self.pace.budget(target_ms, num_running, self.limits.max_tokens)
+        });
+        let plan = self.scheduler.schedule(&mut self.kv, &self.limits, budget);
+        debug_assert_eq!(self.kv.check(), Ok(()));
+        if plan.parts.is_empty() {
+            assert!(self.scheduler.ids().is_empty(), "the first sequence always fits");
+            return std::mem::take(&mut self.early);
+        }
+        for part in &plan.parts {
             let sequence = &mut self.scheduler.running_mut()[part.index].sequence;
             sequence.clock.start(start_ms);
             self.groups.note(sequence);
         }
-        let batch = assemble(&plan, self.scheduler.running(), &self.kv);
-        match self.forward.forward(&batch).await {
-            Ok(ids) if ids.len() == batch.rows.len() => {
-                self.metrics.num_steps += 1;
-                self.metrics.computed_tokens += batch.tokens.len() as u64;
-                self.commit(&plan, &ids, now())
-            }
+        let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
+        let num_tokens = batch.tokens.len();
+        batch.num_submits =
+            self.options.step_target_ms.map_or(1, |target_ms| self.pace.num_submits(target_ms, num_tokens));
+        let result = self.forward.forward(&batch).await;
+        let end_ms = now();
+        let result = result.and_then(|ids| match ids.len() == batch.rows.len() {
+            true => Ok(ids),
+            false => Err(Error::WrongResult(format!("{} ids for {} rows", ids.len(), batch.rows.len()))),
+        });
+        let mut events = std::mem::take(&mut self.early);
+        match result {
             Ok(ids) => {
-                let error = format!("{} ids for {} rows", ids.len(), batch.rows.len());
-                self.fail(self.ids(&plan), &Error::WrongResult(error))
+                self.metrics.num_steps += 1;
+                self.metrics.computed_tokens += num_tokens as u64;
+                self.pace.note_step(num_tokens, end_ms - start_ms);
+                self.trace(&plan, start_ms, end_ms);
+                self.commit(&plan.parts, &ids, end_ms, &mut events);
             }
-            Err(error @ Error::DeviceLost(_)) => self.fail(self.scheduler.ids(), &error),
-            Err(error) => self.fail(self.ids(&plan), &error),
+            Err(error @ Error::DeviceLost(_)) => self.fail(self.scheduler.ids(), &error, end_ms, &mut events),
+            Err(error) => self.fail(self.ids(&plan.parts), &error, end_ms, &mut events),
         }
-    }
-
-    fn ids(&self, plan: &[Part]) -> Vec<RequestId> {
-        plan.iter().map(|part| self.scheduler.running()[part.index].sequence.id).collect()
-    }
-
-    /// Takes note of what was computed and hands out the sampled `ids`, one per part that samples.
-    fn commit(&mut self, plan: &[Part], ids: &[u32], now_ms: f64) -> Vec<Event> {
-        let mut events = Vec::new();
-        let mut finished = Vec::new();
-        let mut ids = ids.iter();
-        for part in plan {
-            let running = &mut self.scheduler.running_mut()[part.index];
-            let request = running.sequence.id;
-            let id = part.samples.then(|| ids.next().copied()).flatten();
-            if let Some(id) = id.filter(|&id| id as usize >= self.tokenizer.vocab_size()) {
-                let error = format!("token id {id} sampled, below {} allowed", self.tokenizer.vocab_size());
-                finished.push((request, Err(Error::WrongResult(error))));
-                continue;
-            }
-            running.num_computed = part.end;
-            running.sequence.written_tokens += self.kv.commit(running.table, running.sequence.tokens(), part.end);
-            self.kv.release_unreachable(running.table, part.end);
-            if let Some(id) = id {
-                self.metrics.generated_tokens += 1;
-                let (text, reason) = running.sequence.push(id, now_ms);
-                events.push(Event::Text { request, text, ids: vec![id] });
-                finished.extend(reason.map(|reason| (request, Ok(reason))));
-            } else if running.sequence.is_prefill_only && part.end == running.sequence.tokens().len() {
-                finished.push((request, Ok(FinishReason::Length)));
-            }
-        }
-        events.extend(finished.into_iter().filter_map(|(request, end)| self.end(request, end)));
+        self.report_waiting(&mut events);
         events
     }
 
+    fn ids(&self, parts: &[Part]) -> Vec<RequestId> {
+        parts.iter().flat_map(|part| self.scheduler.running()[part.index].sequence.ids()).collect()
+    }
+
+    fn trace(&mut self, plan: &Plan, start_ms: f64, end_ms: f64) {
+        let running = self.scheduler.running();
+        let part = |&Part { index, start, end, samples }: &Part| {
+            let sequence = &running[index].sequence;
+            StepPart { request: sequence.id, start, end, num_prompt: sequence.num_prompt(), samples }
+        };
+        self.tracer.push(|| StepTrace {
+            start_ms,
+            end_ms,
+            gpu_ms: self.forward.gpu_ms(),
+            num_waiting: self.scheduler.waiting().len(),
+            parts: plan.parts.iter().map(part).collect(),
+            preempted: plan.preempted.clone(),
+        });
+    }
+
+    /// Takes note of what was computed and hands out the sampled `ids`: one per choice of each part that samples.
+    fn commit(&mut self, parts: &[Part], ids: &[u32], now_ms: f64, events: &mut Vec<Event>) {
+        let mut finished = Vec::new();
+        let mut parted = Vec::new();
+        let mut rest = ids;
+        let vocab_size = self.tokenizer.vocab_size();
+        for part in parts {
+            let running = &mut self.scheduler.running_mut()[part.index];
+            let sequence = &mut running.sequence;
+            let drawn;
+            (drawn, rest) = rest.split_at(if part.samples { 1 + sequence.choices.len() } else { 0 });
+            if let Some(id) = drawn.iter().find(|&&id| id as usize >= vocab_size) {
+                let error = Error::WrongResult(format!("token id {id} sampled, below {vocab_size} allowed"));
+                finished.extend(sequence.ids().map(|id| (id, Err(error.clone()), Leaving::Failed)));
+                continue;
+            }
+            running.num_computed = part.end;
+            sequence.written_tokens += self.kv.commit(running.table, sequence.tokens(), part.end);
+            self.kv.release_unreachable(running.table, part.end);
+            events.extend(sequence.prefill_progress(part.start, part.end));
+            self.metrics.generated_tokens += drawn.len() as u64;
+            if drawn.len() > 1 {
+                parted.push(sequence.ids().collect::<Vec<_>>());
+            }
+            for drawn in sequence.draw(drawn, now_ms) {
+                events.push(Event::Text { request: drawn.request, text: drawn.text, ids: vec![drawn.id] });
+                finished.extend(drawn.end.map(|reason| (drawn.request, Ok(reason), Leaving::Finished)));
+            }
+            if sequence.is_prefill_only && part.end == sequence.tokens().len() {
+                finished.push((sequence.id, Ok(FinishReason::Length), Leaving::Finished));
+            }
+        }
+        for (request, end, leaving) in finished {
+            events.extend(self.end(request, end, leaving, now_ms));
+        }
+        for ids in parted {
+            self.scheduler.part_choices(&ids, &mut self.kv, &self.limits);
+        }
+    }
+
+    /// Tells those who wait and want to know where they are.
+    fn report_waiting(&mut self, events: &mut Vec<Event>) {
+        let (num_running, num_slots) = (self.scheduler.running().len(), self.scheduler.num_slots());
+        let pace = self.pace;
+        for (position, sequence) in self.scheduler.waiting_mut().iter_mut().enumerate() {
+            let estimated_wait_ms = pace.wait_ms((position + 1).saturating_sub(num_slots), num_running);
+            let progress = Progress::Waiting { position, estimated_wait_ms };
+            events.extend(sequence.changed_progress(progress));
+        }
+    }
+
+    /// How long it will take until so many requests have left the queue.
+    fn wait_ms(&self, num_requests: usize) -> Option<f64> {
+        self.pace.wait_ms(num_requests, self.scheduler.running().len())
+    }
+
     /// Takes a sequence out; returns its last event.
-    fn end(&mut self, request: RequestId, end: Result<FinishReason>) -> Option<Event> {
-        let leaving = if end.is_ok() { Leaving::Finished } else { Leaving::Failed };
+    fn end(&mut self, request: RequestId, end: Result<FinishReason>, leaving: Leaving, now_ms: f64) -> Option<Event> {
         let sequence = self.scheduler.remove(request, &mut self.kv, leaving)?;
         Some(match end {
             Ok(reason) => {
+                sequence.clock.service_ms(now_ms).into_iter().for_each(|ms| self.pace.note_answer(ms));
                 let usage = sequence.usage();
                 let timings = sequence.clock.timings(usage.prompt_tokens - usage.cached_tokens);
                 Event::Finished { request, reason, usage, timings, cache: sequence.report() }
@@ -274,9 +354,10 @@ impl<F: Forward> Engine<F> {
         })
     }
 
-    /// Ends requests with an error.
-    fn fail(&mut self, requests: Vec<RequestId>, error: &Error) -> Vec<Event> {
-        requests.into_iter().filter_map(|request| self.end(request, Err(error.clone()))).collect()
+    /// Ends requests with an error that makes all they computed suspect.
+    fn fail(&mut self, requests: Vec<RequestId>, error: &Error, now_ms: f64, events: &mut Vec<Event>) {
+        let end = |request| self.end(request, Err(error.clone()), Leaving::Failed, now_ms);
+        events.extend(requests.into_iter().filter_map(end));
     }
 }
 

@@ -69,6 +69,21 @@ impl Clock {
         self.started_ms.get_or_insert(now_ms);
     }
 
+    /// Whether a step with this request began.
+    pub(super) fn has_started(&self) -> bool {
+        self.started_ms.is_some()
+    }
+
+    /// Starts when the request began whose prompt this one shares.
+    pub(super) fn follow(&mut self, first: &Self) {
+        self.started_ms = first.started_ms;
+    }
+
+    /// Milliseconds from the first step on.
+    pub(super) fn service_ms(&self, now_ms: f64) -> Option<f64> {
+        Some(now_ms - self.started_ms?)
+    }
+
     /// A token was sampled.
     pub(super) fn token(&mut self, now_ms: f64) {
         self.first_token_ms.get_or_insert(now_ms);

@@ -7,22 +7,32 @@
 
 mod batch;
 mod caching;
+mod check;
+mod deadline;
 #[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
 mod engine;
 mod evaluate;
+mod events;
 mod groups;
 mod metrics;
 mod output;
+mod pace;
+mod queue;
 mod request;
 mod sampling;
 mod scheduler;
 mod sequence;
+mod trace;
 
 pub use caching::{Breakpoint, CacheOptions, CacheReport, MAX_BREAKPOINTS, MAX_CACHE_NAME_BYTES};
-pub use engine::{Engine, EngineOptions, Event};
+pub use deadline::Timeouts;
+pub use engine::{Engine, EngineOptions};
 pub use evaluate::{Evaluation, evaluate};
+pub use events::{Event, Progress};
 pub use groups::{CacheGroup, MAX_CACHE_GROUPS};
 pub use metrics::{EngineMetrics, Timings, Usage};
 pub use output::FinishReason;
-pub use request::{MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Request, RequestId};
+pub use request::{MAX_PRIORITY, MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Priority, Request, RequestId};
 pub use sampling::{MAX_LOGIT_BIAS, SamplingParams};
+pub use scheduler::Batching;
+pub use trace::{MAX_TRACED_STEPS, StepPart, StepTrace};

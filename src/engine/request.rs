@@ -1,6 +1,7 @@
 //! What a caller asks for.
 
 use super::caching::CacheOptions;
+use super::deadline::Timeouts;
 use super::sampling::{SamplingParams, bad_value};
 use crate::Result;
 
@@ -10,9 +11,34 @@ pub const MAX_STOP_STRINGS: usize = 16;
 /// The longest stop string, in bytes of UTF-8: that much text may be held back.
 pub const MAX_STOP_STRING_BYTES: usize = 1024;
 
-/// Names a request of one engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Priorities go from minus this to this.
+pub const MAX_PRIORITY: i32 = 1000;
+
+/// Names a request of one engine; each of several choices has a name of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct RequestId(pub u64);
+
+/// Levels of priority that have a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Somebody watches: a head start over all others.
+    Interactive,
+    /// The default.
+    Normal,
+    /// Nobody waits for it.
+    Batch,
+}
+
+impl Priority {
+    /// The number that stands for it.
+    pub const fn level(self) -> i32 {
+        match self {
+            Self::Interactive => 1,
+            Self::Normal => 0,
+            Self::Batch => -1,
+        }
+    }
+}
 
 /// One answer to be generated.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +61,13 @@ pub struct Request {
     pub prefill_only: bool,
     /// How the prefix cache is to be used.
     pub cache: CacheOptions,
+    /// A head start of so many times [`super::EngineOptions::priority_step_ms`]; see [`Priority`]. At most
+    /// [`MAX_PRIORITY`] either way.
+    pub priority: i32,
+    /// When it is given up.
+    pub timeouts: Timeouts,
+    /// Report its place in the queue and how much of its prompt is computed.
+    pub reports_progress: bool,
 }
 
 impl Request {
@@ -45,6 +78,10 @@ impl Request {
     pub(super) fn validate(&self, vocab_size: usize) -> Result<()> {
         self.sampling.validate()?;
         self.cache.validate()?;
+        self.timeouts.validate()?;
+        if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&self.priority) {
+            return Err(bad_value("priority", self.priority, format_args!("-{MAX_PRIORITY} to {MAX_PRIORITY}")));
+        }
         if self.prompt.is_empty() {
             return Err(bad_value("prompt", "0 tokens", "at least 1"));
         }

@@ -4,8 +4,11 @@ use std::rc::Rc;
 
 use super::batch::narrow;
 use super::caching::CacheReport;
+use super::deadline::{Deadline, Deadlines};
+use super::events::{Event, Progress};
 use super::metrics::{Clock, Usage};
 use super::output::{FinishReason, Output};
+use super::queue::Rank;
 use super::sampling::LogitEdits;
 use super::{Request, RequestId};
 use crate::kv::{Hit, Retention};
@@ -15,6 +18,7 @@ use crate::model::RowSampling;
 /// scheduler's knowledge: a sequence can lose its blocks at any time and be computed again.
 pub(super) struct Sequence {
     pub(super) id: RequestId,
+    pub(super) rank: Rank,
     /// The prompt and the answer so far.
     tokens: Vec<u32>,
     num_prompt: usize,
@@ -32,11 +36,28 @@ pub(super) struct Sequence {
     report: Option<CacheReport>,
     /// Tokens that it brought into the cache.
     pub(super) written_tokens: usize,
+    deadlines: Deadlines,
+    /// Other choices for the same prompt: they go on from where it is computed.
+    pub(super) choices: Vec<Sequence>,
+    reports_progress: bool,
+    /// The last progress that was reported.
+    progress: Option<Progress>,
+}
+
+/// A token that was drawn for a sequence.
+pub(super) struct Drawn {
+    pub(super) request: RequestId,
+    pub(super) id: u32,
+    /// What may be shown now.
+    pub(super) text: String,
+    /// Why the sequence ends with it, if it does.
+    pub(super) end: Option<FinishReason>,
 }
 
 impl Sequence {
-    /// A sequence whose request is valid and fits; `seed` is used if the request has none.
+    /// A sequence whose request is valid and fits.
     pub(super) fn new(
+        rank: Rank,
         id: RequestId,
         request: Request,
         seed: u64,
@@ -46,6 +67,11 @@ impl Sequence {
     ) -> Self {
         Self {
             id,
+            rank,
+            deadlines: request.timeouts.deadlines(now_ms),
+            choices: Vec::new(),
+            reports_progress: request.reports_progress,
+            progress: None,
             num_prompt: request.prompt.len(),
             is_prefill_only: request.prefill_only,
             group: request.cache.group.clone(),
@@ -55,7 +81,7 @@ impl Sequence {
             }),
             report: None,
             written_tokens: 0,
-            sampling: request.sampling.row(request.sampling.seed.unwrap_or(seed)),
+            sampling: request.sampling.row(seed),
             edits,
             output,
             tokens: request.prompt,
@@ -68,17 +94,85 @@ impl Sequence {
         &self.tokens
     }
 
+    pub(super) fn num_prompt(&self) -> usize {
+        self.num_prompt
+    }
+
+    /// Its own id and those of the choices that go on from its prompt.
+    pub(super) fn ids(&self) -> impl Iterator<Item = RequestId> {
+        std::iter::once(self.id).chain(self.choices.iter().map(|choice| choice.id))
+    }
+
+    /// Logits that are changed when a token is drawn for it and each of its choices.
+    pub(super) fn num_edits(&self) -> usize {
+        self.edits.len() + self.choices.iter().map(|choice| choice.edits.len()).sum::<usize>()
+    }
+
+    /// When it must be given up.
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        self.deadlines.next(self.clock.has_started())
+    }
+
+    /// Takes one of its choices out, itself or another. `None` if that was the last: then nothing is left of it.
+    pub(super) fn split_off(&mut self, id: RequestId) -> Option<Self> {
+        if self.id != id {
+            let index = self.choices.iter().position(|choice| choice.id == id)?;
+            return Some(self.choices.remove(index));
+        }
+        if self.choices.is_empty() {
+            return None;
+        }
+        let mut heir = self.choices.remove(0);
+        heir.choices = std::mem::take(&mut self.choices);
+        heir.report = self.report;
+        heir.group = self.group.take();
+        heir.clock.follow(&self.clock);
+        Some(std::mem::replace(self, heir))
+    }
+
+    /// The progress to report, if it is to be and has changed.
+    pub(super) fn changed_progress(&mut self, progress: Progress) -> Option<Event> {
+        let is_new = self.reports_progress && self.progress.replace(progress) != Some(progress);
+        is_new.then_some(Event::Progress { request: self.id, progress })
+    }
+
+    /// The same after positions `start..end` were computed.
+    pub(super) fn prefill_progress(&mut self, start: usize, end: usize) -> Option<Event> {
+        let (total, cached) = (self.num_prompt, self.num_cached());
+        let progress = Progress::Prefill { total, cached, computed: end.min(total) };
+        (start < total).then(|| self.changed_progress(progress)).flatten()
+    }
+
+    /// Tokens of its prompt that the cache had.
+    pub(super) fn num_cached(&self) -> usize {
+        self.report.map_or(0, |report| report.read_tokens)
+    }
+
     /// How the next token is drawn. The counter is its position, so an answer does not depend on what else runs.
     pub(super) fn row(&self) -> RowSampling {
         RowSampling { counter: narrow(self.tokens.len()), ..self.sampling }
     }
 
-    /// Appends a sampled token; returns the text that may be shown now, and why the sequence ends, if it does.
-    pub(super) fn push(&mut self, token: u32, now_ms: f64) -> (String, Option<FinishReason>) {
-        self.tokens.push(token);
-        self.edits.push(token);
+    /// Hands out the tokens that were drawn for it and its choices.
+    pub(super) fn draw(&mut self, drawn: &[u32], now_ms: f64) -> Vec<Drawn> {
+        let Some((&first, others)) = drawn.split_first() else { return Vec::new() };
+        let (report, clock) = (self.report, self.clock);
+        let mut all = vec![self.push(first, now_ms)];
+        for (choice, &id) in self.choices.iter_mut().zip(others) {
+            choice.report = report;
+            choice.clock.follow(&clock);
+            all.push(choice.push(id, now_ms));
+        }
+        all
+    }
+
+    /// Appends a sampled token.
+    fn push(&mut self, id: u32, now_ms: f64) -> Drawn {
+        self.tokens.push(id);
+        self.edits.push(id);
         self.clock.token(now_ms);
-        self.output.push(token)
+        let (text, end) = self.output.push(id);
+        Drawn { request: self.id, id, text, end }
     }
 
     /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.
@@ -93,7 +187,7 @@ impl Sequence {
 
     pub(super) fn usage(&self) -> Usage {
         Usage {
-            cached_tokens: self.report.map_or(0, |report| report.read_tokens),
+            cached_tokens: self.num_cached(),
             prompt_tokens: self.num_prompt,
             completion_tokens: self.tokens.len() - self.num_prompt,
             total_tokens: self.tokens.len(),

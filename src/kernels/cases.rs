@@ -381,5 +381,5 @@ async fn execute(
         executor.write(*buffer, 0, words);
     }
     let reads: Vec<_> = outputs.iter().map(|&id| (id, executor.recording().info(id).size_words)).collect();
-    executor.run(step, &reads).await
+    executor.run(step, 1, &reads).await
 }

@@ -95,7 +95,8 @@ pub struct Batch {
     /// Per layer group: block tables, one `Vec` per sequence of the step, indexed by `position / block size`.
     /// Entries of released sliding-window blocks may hold anything below the pool's size; they are not read.
     pub tables: Vec<Vec<Vec<u32>>>,
-    /// Indices into `tokens` of the rows whose logits are wanted, ascending.
+    /// Indices into `tokens` of the rows whose logits are wanted, ascending; the same one several times for several
+    /// draws from its logits.
     pub rows: Vec<u32>,
     /// One per entry of `rows`.
     pub sampling: Vec<RowSampling>,
@@ -103,6 +104,8 @@ pub struct Batch {
     pub edits: Vec<LogitEdit>,
     /// Cache rows to copy first.
     pub copies: Vec<RowCopy>,
+    /// Submissions to cut the step into, so that others get at the device in between; 0 is the same as 1.
+    pub num_submits: usize,
 }
 
 /// The largest batch a loaded model takes: buffers are allocated once, at load.
@@ -162,6 +165,10 @@ pub trait Forward {
     /// # Errors
     /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum.
     fn forward(&mut self, batch: &Batch) -> impl Future<Output = crate::Result<Vec<u32>>>;
+    /// Milliseconds that the device needed for the last step, where it can tell.
+    fn gpu_ms(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A loaded model whose logits can be read, not only sampled from.

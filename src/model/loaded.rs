@@ -228,7 +228,7 @@ impl<E: Executor> Forward for Model<E> {
 
     async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
         let step = self.write(batch)?;
-        let mut read = self.executor.run(&step, &[(self.io.ids, batch.rows.len())]).await?;
+        let mut read = self.executor.run(&step, batch.num_submits, &[(self.io.ids, batch.rows.len())]).await?;
         let ids = read.pop().unwrap_or_default();
         match ids.iter().position(|&id| id == NOT_FINITE) {
             None => Ok(ids),
@@ -236,6 +236,10 @@ impl<E: Executor> Forward for Model<E> {
                 Err(Error::WrongResult(format!("the logits of row {row} are not finite: nothing was drawn from them")))
             }
         }
+    }
+
+    fn gpu_ms(&self) -> Option<f64> {
+        self.executor.device_ms()
     }
 }
 
@@ -251,7 +255,7 @@ impl<E: Executor> Logits for Model<E> {
     async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
         let step = self.write(batch)?;
         let vocab = self.config.vocab;
-        let read = self.executor.run(&step, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
+        let read = self.executor.run(&step, batch.num_submits, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
         Ok(read[0].chunks_exact(vocab).map(|row| bytemuck::cast_slice(row).to_vec()).collect())
     }
 }

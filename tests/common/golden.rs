@@ -158,7 +158,7 @@ pub(crate) fn greedy<E: Executor>(model: Model<E>, gguf: &Gguf, prompts: &[Promp
                     answers[requests.iter().position(|&r| r == request).unwrap()].extend(ids);
                 }
                 Event::Failed { error, .. } => panic!("{error}"),
-                Event::Finished { .. } => {}
+                Event::Finished { .. } | Event::Progress { .. } => {}
             }
         }
     }

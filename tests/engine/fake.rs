@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use pagewise::engine::{
-    CacheReport, Engine, EngineOptions, Event, FinishReason, Request, RequestId, SamplingParams, Timings, Usage,
+    CacheReport, Engine, EngineOptions, Event, FinishReason, Progress, Request, RequestId, SamplingParams, Timings,
+    Usage,
 };
 use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
@@ -111,7 +112,7 @@ impl Fake {
         assert!(batch.tokens.iter().all(|token| (token.position as usize) < context_length));
         assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits && batch.copies.len() <= max_copies);
         assert_eq!(batch.rows.len(), batch.sampling.len());
-        assert!(batch.rows.is_sorted_by(|a, b| a < b));
+        assert!(batch.rows.is_sorted());
         assert_eq!(batch.tables.len(), self.groups.len());
         let mut keys: Vec<_> = batch.edits.iter().map(|edit| (edit.row, edit.token)).collect();
         keys.dedup();
@@ -143,7 +144,7 @@ impl Forward for Fake {
                 let seen = self.read(batch, 1, sequence, position);
                 assert!(tokens.ends_with(&seen), "the groups hold different tokens");
             }
-            if let Some(row) = batch.rows.iter().position(|&row| row as usize == index) {
+            for row in (0..batch.rows.len()).filter(|&row| batch.rows[row] as usize == index) {
                 let edits: Vec<_> = batch.edits.iter().filter(|edit| edit.row as usize == row).copied().collect();
                 ids.push((self.draw)(&Row { tokens: &tokens, sampling: batch.sampling[row], edits: &edits }));
             }
@@ -240,6 +241,7 @@ pub struct Answer {
     pub end: Option<(FinishReason, Usage, Timings)>,
     pub cache: CacheReport,
     pub error: Option<Error>,
+    pub progress: Vec<Progress>,
 }
 
 impl Answer {
@@ -259,9 +261,13 @@ pub struct Runner {
 
 impl Runner {
     pub fn submit(&mut self, request: &Request) -> RequestId {
-        let id = self.engine.submit(request.clone(), self.clock_ms.get()).unwrap();
-        self.answers.insert(id, Answer::default());
-        id
+        self.submit_choices(request, 1)[0]
+    }
+
+    pub fn submit_choices(&mut self, request: &Request, num_choices: usize) -> Vec<RequestId> {
+        let ids = self.engine.submit_choices(request.clone(), num_choices, self.clock_ms.get()).unwrap();
+        self.answers.extend(ids.iter().map(|&id| (id, Answer::default())));
+        ids
     }
 
     pub fn step(&mut self) -> Vec<Event> {
@@ -278,10 +284,10 @@ impl Runner {
     }
 
     fn collect(&mut self, event: &Event) {
-        let (Event::Text { request, .. } | Event::Finished { request, .. } | Event::Failed { request, .. }) = event;
-        let answer = self.answers.get_mut(request).unwrap();
+        let answer = self.answers.get_mut(&event.request()).unwrap();
         assert!(answer.end.is_none() && answer.error.is_none(), "nothing follows the end");
         match event.clone() {
+            Event::Progress { progress, .. } => answer.progress.push(progress),
             Event::Text { text, ids, .. } => {
                 answer.text.push_str(&text);
                 answer.ids.extend(ids);

@@ -89,7 +89,7 @@ fn a_full_queue_is_refused() {
     let mut runner = Setup { options, ..Setup::default() }.build();
     runner.submit(&request(4, 4, 0));
     runner.submit(&request(4, 4, 1));
-    let full = Error::QueueFull { asked: 3, allowed: 2 };
+    let full = Error::QueueFull { asked: 3, allowed: 2, retry_after_ms: None };
     assert_eq!(runner.engine.submit(request(4, 4, 2), 0.0), Err(full));
     runner.step();
     runner.submit(&request(4, 4, 2));

@@ -3,9 +3,11 @@
 
 mod answers;
 mod caching;
+mod choices;
 mod failures;
 mod fake;
 mod limits;
+mod order;
 mod prefix;
 mod sampling;
 mod schedules;

@@ -210,6 +210,7 @@ fn measure(engine: &mut Engine<NativeModel>, prompt_tokens: usize, max_tokens: u
                     let encode_ms = after_prefill.zip(engine.forward().stats()).and_then(mean_encode_ms);
                     return Ok(Run { timings, encode_ms });
                 }
+                Event::Progress { .. } => {}
                 Event::Failed { error, .. } => return Err(error),
             }
         }

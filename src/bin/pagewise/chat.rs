@@ -139,6 +139,7 @@ impl Chat {
                     Event::Finished { reason, usage, timings, cache, .. } => {
                         return Ok(Turn { ids, text, reason, usage, timings, cache });
                     }
+                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => return Err(error),
                 }
             }

@@ -201,6 +201,7 @@ fn answer(model: NativeModel, tokenizer: Rc<Tokenizer>, request: Request, stream
                 Event::Finished { reason, usage, timings, .. } => {
                     return Ok(Answer { ids, text, reason, usage, timings, adapter });
                 }
+                Event::Progress { .. } => {}
                 Event::Failed { error, .. } => return Err(error),
             }
         }
