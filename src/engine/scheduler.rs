@@ -174,8 +174,7 @@ impl Scheduler {
             && first.rank < last.sequence.rank
         {
             let hit = find(first, kv);
-            if self.is_being_computed(first, &hit)
-                || self.num_slots() > 0 && self.fit(first, hit, kv, limits).is_some()
+            if self.is_being_computed(first, &hit) || self.num_slots() > 0 && self.fit(first, hit, kv, limits).is_some()
             {
                 break;
             }

@@ -35,7 +35,7 @@ globalThis.bench = {
   async run(source, stepTargetMs, numTokens) {
     const engine = await Engine.load(source, { contextLength: numTokens + 16, stepTargetMs });
     try {
-      const prompt = Array.from({ length: numTokens }, (_, index) => 100 + ((index * 37) % 1000));
+      const prompt = Array.from({ length: numTokens }, (_, index) => 100 + ((index * 37) % 200));
       const ask = (ids) => engine.completions.create({ prompt: ids, max_tokens: 1, cache: { enabled: false } });
       // A first step compiles and learns.
       await ask(prompt.slice(0, 64));
