@@ -1,6 +1,6 @@
 //! Whatever the schedule, answers are those of a request alone.
 
-use pagewise::engine::{EngineOptions, FinishReason, Request, RequestId, SamplingParams};
+use pagewise::engine::{Batching, EngineOptions, FinishReason, Request, RequestId, SamplingParams, Timeouts};
 use pagewise::kv::GroupConfig;
 use proptest::prelude::*;
 
@@ -167,30 +167,37 @@ fn a_dropped_step_did_not_happen() {
 /// What happens before a step.
 #[derive(Debug, Clone)]
 enum Act {
-    Submit { num_prompt: usize, max_tokens: usize, salt: u32, temperature: f32, repetition_penalty: f32 },
+    Submit { asked: Box<Request>, num_choices: usize },
     Cancel { index: usize },
     Nothing,
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let submit = (
-        1..80_usize,
-        1..30_usize,
-        0..9_u32,
+        (1..80_usize, 1..30_usize, 0..9_u32),
         prop_oneof![Just(0.0_f32), Just(0.8)],
         prop_oneof![Just(1.0_f32), Just(1.1)],
+        -2..3_i32,
+        prop_oneof![3 => Just(None), 1 => (0.0..400.0_f64).prop_map(Some)],
+        prop_oneof![3 => Just(1_usize), 1 => 2..4_usize],
     );
+    let submit = submit.prop_map(|(shape, temperature, repetition_penalty, priority, deadline_ms, num_choices)| {
+        let (num_prompt, max_tokens, salt) = shape;
+        let seed = Some(u64::from(salt));
+        let sampling = SamplingParams { temperature, repetition_penalty, seed, ..SamplingParams::default() };
+        let timeouts = Timeouts { deadline_ms, ..Timeouts::default() };
+        let asked = Request { sampling, priority, timeouts, ..request(num_prompt, max_tokens, salt) };
+        Act::Submit { asked: Box::new(asked), num_choices }
+    });
     prop_oneof![
-        4 => submit.prop_map(|(num_prompt, max_tokens, salt, temperature, repetition_penalty)| {
-            Act::Submit { num_prompt, max_tokens, salt, temperature, repetition_penalty }
-        }),
+        4 => submit,
         1 => any::<usize>().prop_map(|index| Act::Cancel { index }),
         6 => Just(Act::Nothing),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn answers_do_not_depend_on_the_schedule(
@@ -198,31 +205,36 @@ proptest! {
         num_blocks in 7..30_usize,
         sliding in proptest::option::of((1..40_usize, 0..6_usize)),
         budget_tokens in 1..50_usize,
-        max_rows in 1..4_usize,
-        max_edits in 60..200_usize,
+        max_rows in 3..5_usize,
+        max_edits in 90..200_usize,
+        batching in prop_oneof![4 => Just(Batching::Continuous), 1 => Just(Batching::Static), 1 => Just(Batching::None)],
+        chunked_prefill in prop_oneof![3 => Just(true), 1 => Just(false)],
+        step_target_ms in proptest::option::of(1.0..40.0_f64),
     ) {
         let mut setup = Setup { groups: pool(num_blocks), ..Setup::default() };
         // At least the blocks that the window can touch; up to that, a sequence could not be of any length.
         setup.groups.extend(sliding.map(|(window, spare)| {
             GroupConfig { num_blocks: window.div_ceil(16) + 1 + spare, window: Some(window) }
         }));
-        setup.options.budget_tokens = budget_tokens;
+        setup.options = EngineOptions {
+            budget_tokens, batching, chunked_prefill, step_target_ms, priority_step_ms: 100.0, ..setup.options
+        };
         setup.limits.max_rows = max_rows;
         setup.limits.max_edits = max_edits;
         let mut runner = setup.build();
-        let mut asked: Vec<(RequestId, Request)> = Vec::new();
+        let mut asked: Vec<(RequestId, Vec<u32>, bool)> = Vec::new();
         let mut cancelled = Vec::new();
         for act in acts {
             match act {
-                Act::Submit { num_prompt, max_tokens, salt, temperature, repetition_penalty } => {
-                    let seed = Some(u64::from(salt));
-                    let sampling = SamplingParams { temperature, repetition_penalty, seed, ..SamplingParams::default() };
-                    let request = Request { sampling, ..request(num_prompt, max_tokens, salt) };
-                    asked.push((runner.submit(&request), request));
+                Act::Submit { asked: request, num_choices } => {
+                    let ids = runner.submit_choices(&request, num_choices);
+                    let timed = request.timeouts != Timeouts::default();
+                    asked.extend(ids.into_iter().zip(alone(&request, num_choices)).map(|(id, ids)| (id, ids, timed)));
                 }
                 Act::Cancel { index } if !asked.is_empty() => {
                     let id = asked[index % asked.len()].0;
-                    let is_live = runner.answers[&id].end.is_none() && !cancelled.contains(&id);
+                    let answer = &runner.answers[&id];
+                    let is_live = answer.end.is_none() && answer.error.is_none() && !cancelled.contains(&id);
                     prop_assert_eq!(runner.engine.cancel(id), is_live);
                     if is_live {
                         cancelled.push(id);
@@ -234,15 +246,24 @@ proptest! {
             runner.step();
         }
         runner.finish();
-        for (id, request) in &asked {
+        for (id, expected, timed) in &asked {
             let answer = &runner.answers[id];
-            let expected = reference(request, request.max_tokens.unwrap());
-            if cancelled.contains(id) {
+            if cancelled.contains(id) || (*timed && answer.error.is_some()) {
                 prop_assert!(answer.end.is_none() && expected.starts_with(&answer.ids));
             } else {
-                prop_assert_eq!(&answer.ids, &expected);
+                prop_assert_eq!(&answer.ids, expected);
                 prop_assert_eq!(answer.reason(), Some(FinishReason::Length));
             }
         }
     }
+}
+
+/// The choices of a request that has the engine for itself.
+fn alone(request: &Request, num_choices: usize) -> Vec<Vec<u32>> {
+    let mut runner = Setup::default().build();
+    let ids = runner.submit_choices(&Request { timeouts: Timeouts::default(), ..request.clone() }, num_choices);
+    runner.finish();
+    let answers: Vec<_> = ids.iter().map(|id| runner.answers[id].ids.clone()).collect();
+    assert_eq!(answers[0], reference(request, request.max_tokens.unwrap()));
+    answers
 }

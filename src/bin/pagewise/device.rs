@@ -106,6 +106,7 @@ pub(crate) fn open(path: &Path) -> Result<(FileSource, Gguf)> {
 
 /// A model, and who computes it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a process has one of them")]
 pub(crate) enum NativeModel {
     Cpu(CpuModel),
     Gpu(GpuModel),
@@ -180,6 +181,13 @@ impl Forward for NativeModel {
         match self {
             NativeModel::Cpu(model) => model.forward(batch).await,
             NativeModel::Gpu(model) => model.forward(batch).await,
+        }
+    }
+
+    fn gpu_ms(&self) -> Option<f64> {
+        match self {
+            NativeModel::Cpu(_) => None,
+            NativeModel::Gpu(model) => model.gpu_ms(),
         }
     }
 }
