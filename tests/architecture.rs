@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module of `src/` may use beside itself. `api` and `bin` may use everything.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("quant", &["error"]),
     ("gguf", &["error", "quant"]),
@@ -17,6 +17,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("kernels", &["error", "compute", "quant"]),
     ("model", &["error", "gguf", "quant", "kernels", "compute", "kv"]),
     ("engine", &["error", "kv", "text", "model"]),
+    ("simulation", &["error", "gguf", "kv", "text", "model", "engine"]),
 ];
 
 /// Modules that nothing may use.

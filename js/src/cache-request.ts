@@ -37,15 +37,11 @@ export function checkCache(request: Fields, breakpoints: EngineBreakpoint[]): En
   if (ttl !== undefined && ttl !== null) {
     options.ttlMs = Math.ceil(1000 * inRange('cache.ttl_seconds', ttl, 0, MAX_TTL_SECONDS, true));
   }
-  const [name, key] = [
-    checkName(named['cache.name'], 'cache.name'),
-    checkName(request.prompt_cache_key, 'prompt_cache_key'),
-  ];
-  if (name !== undefined && key !== undefined && name !== key) {
-    throw bad(`prompt_cache_key: ${show(key)} contradicts cache.name: ${show(name)}`);
-  }
-  const either = name ?? key;
-  if (either !== undefined) options.name = either;
+  const group = checkName(request.prompt_cache_key, 'prompt_cache_key');
+  if (group !== undefined) options.group = group;
+  // Without a name of its own, the prefix is listed under the key.
+  const name = checkName(named['cache.name'], 'cache.name') ?? group;
+  if (name !== undefined) options.name = name;
   return options;
 }
 

@@ -2,7 +2,8 @@
  * What the prefix cache shows of itself.
  */
 
-import type { ChatMessage } from './openai.js';
+import type { MissExplanation } from './doctor.js';
+import type { CacheMiss, ChatMessage } from './openai.js';
 
 /** A prefix: messages, or the token ids that prompts begin with. */
 export type CachePrefixInput = readonly ChatMessage[] | readonly number[];
@@ -39,6 +40,51 @@ export interface CacheStats {
   numExpired: number;
   /** Blocks dropped on request, or because a longer one took their place. */
   numDropped: number;
+  /** Requests by their `prompt_cache_key`: the key that was used last in front, at most 256 of them. */
+  groups: CacheGroupStats[];
+  /** Keys that were forgotten, those that were not used for longest first, because there were more. */
+  numForgottenGroups: number;
+}
+
+/** Sums over the requests of one `prompt_cache_key`. A request counts when its prompt starts to be computed. */
+export interface CacheGroupStats {
+  /** The key. */
+  key: string;
+  /** Requests, those that did not want the cache included. */
+  numRequests: number;
+  /** Requests of which something was cached. */
+  numHits: number;
+  /** Tokens of their prompts. */
+  promptTokens: number;
+  /** Of these, tokens that were cached. */
+  cachedTokens: number;
+  /** `cachedTokens` of `promptTokens`, 0 to 1. */
+  hitRate: number;
+}
+
+/** What the prefix cache would do for a request. */
+export interface CacheExplanation {
+  /** Tokens of its prompt. */
+  prompt_tokens: number;
+  /** Of these, tokens that would not have to be computed. */
+  cached_tokens: number;
+  /** Why it would not be more; null if nothing more can be expected. */
+  miss: ExplainedCacheMiss | null;
+  /**
+   * What the prompt doctor finds, compared with that of the latest requests which begins with the most of the same tokens:
+   * messages with messages, else texts with texts; texts too where the template changed. Null if none is remembered.
+   */
+  doctor: MissExplanation | null;
+}
+
+/** A miss with the texts around it: up to 16 tokens each. */
+export interface ExplainedCacheMiss extends CacheMiss {
+  /** What both have in front of it. */
+  before: string;
+  /** What the cache has there, as far as it is known; null if nothing. */
+  expected_text: string | null;
+  /** What the prompt has there; null at its end. */
+  found_text: string | null;
 }
 
 /** One block of the KV cache, for drawing. */
@@ -120,6 +166,16 @@ export type CacheEvent =
       numTokens: number;
     }
   | {
+      /** A block was not used for its time to live, and dropped. */
+      kind: 'expired';
+      /** Position of its first token. */
+      position: number;
+      /** Tokens that it held. */
+      numTokens: number;
+      /** Layer group. */
+      group: number;
+    }
+  | {
       /** A block was given up. */
       kind: 'evicted';
       /** Position of its first token. */
@@ -128,6 +184,6 @@ export type CacheEvent =
       numTokens: number;
       /** Layer group. */
       group: number;
-      /** Its place was needed; its time was over; it was asked for; a longer one replaced it; its request failed. */
-      reason: 'capacity' | 'expired' | 'asked' | 'superseded' | 'failed';
+      /** Its place was needed; it was asked for; a longer one replaced it; its request failed. */
+      reason: 'capacity' | 'asked' | 'superseded' | 'failed';
     };

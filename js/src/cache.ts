@@ -6,6 +6,7 @@ import { checkSalt } from './cache-request.js';
 import type {
   CacheBlock,
   CacheEvent,
+  CacheExplanation,
   CacheLookupOptions,
   CachePrefix,
   CachePrefixInput,
@@ -13,11 +14,20 @@ import type {
 } from './cache-types.js';
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
-import { bad, show, tokenId } from './fields.js';
+import { bad, isObject, show, tokenId } from './fields.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
-import { checkChatRequest, checkMessages } from './request.js';
-import type { CacheReport, ChatMessage, RequestCacheOptions, RequestOptions, Usage } from './types.js';
+import { checkChatRequest, checkMessages, checkTextRequest } from './request.js';
+import type {
+  CacheReport,
+  ChatCompletionCreateParams,
+  ChatMessage,
+  CompletionCreateParams,
+  EngineInfo,
+  RequestCacheOptions,
+  RequestOptions,
+  Usage,
+} from './types.js';
 
 /** Options of {@link PrefixCache.warm}. */
 export interface WarmOptions extends RequestOptions {
@@ -39,10 +49,12 @@ const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any' };
 /** The prefix cache of an engine. It never changes an answer, only what has to be computed for it. */
 export class PrefixCache {
   readonly #client: WorkerClient;
+  readonly #info: EngineInfo;
 
   /** @internal */
-  constructor(client: WorkerClient) {
+  constructor(client: WorkerClient, info: EngineInfo) {
     this.#client = client;
+    this.#info = info;
   }
 
   /** Counters and present state. */
@@ -58,6 +70,17 @@ export class PrefixCache {
   /** The prefixes that it has: those with a name, and those that nothing longer continues. */
   prefixes(): Promise<CachePrefix[]> {
     return this.#client.call('cachePrefixes', {});
+  }
+
+  /**
+   * Says what the cache would do for a chat or completion request if it came now, and why; nothing is computed and nothing
+   * changes. Rejects as `create` does. Requests that are being answered may leave more in the cache until then.
+   */
+  async explain(request: ChatCompletionCreateParams | CompletionCreateParams): Promise<CacheExplanation> {
+    const isText = isObject(request) && 'prompt' in request && !('messages' in request);
+    const check = isText ? checkTextRequest : checkChatRequest;
+    const { engineRequest } = check(request, [this.#info.id, this.#info.name]);
+    return this.#client.call('cacheExplain', { request: engineRequest });
   }
 
   /**

@@ -69,7 +69,7 @@ export class Engine {
     this.info = info;
     this.chat = { completions: new ChatCompletions(client, info) };
     this.completions = new Completions(client, info);
-    this.cache = new PrefixCache(client);
+    this.cache = new PrefixCache(client, info);
   }
 
   /**

@@ -140,7 +140,10 @@ export interface SamplingOptions {
   metadata?: Readonly<Record<string, string>> | null;
   /** How the prefix cache is used. */
   cache?: RequestCacheOptions | null;
-  /** OpenAI's name for {@link RequestCacheOptions.name}; giving both with different values is an error. */
+  /**
+   * Requests with the same key are summed in `engine.cache.stats().groups`; up to 256 bytes. It is also the prefix's name
+   * where {@link RequestCacheOptions.name} gives none.
+   */
   prompt_cache_key?: string | null;
 }
 
@@ -214,8 +217,12 @@ export interface CacheReport {
 export interface CacheMiss {
   /** Position of the first token that was not reused. */
   position: number;
-  /** Never computed; given up for its place or its age; other tokens; another salt; not wanted. */
-  reason: 'cold' | 'evicted' | 'expired' | 'differs' | 'salted' | 'disabled';
+  /**
+   * Never computed (`cold`); given up for its place (`evicted`) or its age (`expired`); other tokens (`differs`), which the
+   * chat template wrote and no message (`template_changed`: said only where an earlier request proves it); there under
+   * another salt (`salted`); not wanted (`disabled`).
+   */
+  reason: 'cold' | 'evicted' | 'expired' | 'differs' | 'template_changed' | 'salted' | 'disabled';
   /** The token that the cache has there, if tokens differ. */
   expected: number | null;
   /** The token that the prompt has there. */

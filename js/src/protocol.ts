@@ -2,7 +2,7 @@
  * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
  */
 
-import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
+import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
 import type {
   AdapterInfo,
@@ -120,6 +120,8 @@ export interface EngineCacheOptions {
   salt: string;
   /** What the prefix is called in listings. */
   name?: string;
+  /** The key of the requests that are summed together. */
+  group?: string;
   /** Only with messages. */
   breakpoints: EngineBreakpoint[];
 }
@@ -217,6 +219,8 @@ export interface Calls {
   cacheBlocks: { args: Record<never, never>; result: CacheBlock[] };
   /** What is cached. */
   cachePrefixes: { args: Record<never, never>; result: CachePrefix[] };
+  /** Says what the cache would do for a request; changes nothing. */
+  cacheExplain: { args: { request: EngineRequest }; result: CacheExplanation };
   /** Returns tokens. */
   cachePin: { args: { prefix: EnginePrefix; salt: string }; result: number };
   /** Returns tokens. */

@@ -4,7 +4,7 @@
  * Functions throw, and promises reject with, `{code, message}`; anything else that is thrown is a crash of the module.
  */
 
-import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from './cache-types.js';
+import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
 import type { AdapterProbe, EngineOptions, EnginePrefix, EngineRequest, RequestEvent } from './protocol.js';
 import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription, StepTrace } from './types.js';
 
@@ -63,6 +63,8 @@ export interface WasmEngine {
   cacheBlocks(): CacheBlock[];
   /** What is cached. */
   cachePrefixes(): CachePrefix[];
+  /** Says what the cache would do for a request; changes nothing. */
+  cacheExplain(request: EngineRequest): CacheExplanation;
   /** Pins a prefix; returns its tokens that the cache has. */
   cachePin(salt: string, prefix: EnginePrefix): number;
   /** Unpins a prefix; returns the tokens that are not pinned any more. */

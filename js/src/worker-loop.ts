@@ -196,6 +196,8 @@ export class WorkerLoop {
         return this.#loaded().cacheBlocks();
       case 'cachePrefixes':
         return this.#loaded().cachePrefixes();
+      case 'cacheExplain':
+        return this.#loaded().cacheExplain(message.request);
       case 'cachePin':
         return this.#loaded().cachePin(message.salt, message.prefix);
       case 'cacheUnpin':

@@ -22,8 +22,16 @@ describe('a request', () => {
     const cache = { enabled: false, priority: -3, ttl_seconds: 1.5, pin: true, salt: 's', name: 'n' };
     const { engineRequest } = checkTextRequest({ prompt: 'a', cache, prompt_cache_key: 'n' }, []);
     const { ttl_seconds: _, ...same } = cache;
-    expect(engineRequest.cache).toEqual({ ...same, ttlMs: 1500, breakpoints: [] });
-    expect(checkTextRequest({ prompt: 'a', prompt_cache_key: 'key' }, []).engineRequest.cache.name).toBe('key');
+    expect(engineRequest.cache).toEqual({ ...same, group: 'n', ttlMs: 1500, breakpoints: [] });
+  });
+
+  test.each([
+    [{ prompt_cache_key: 'key' }, 'key', 'key'],
+    [{ prompt_cache_key: 'key', cache: { name: 'prefix' } }, 'key', 'prefix'],
+    [{ cache: { name: 'prefix' } }, undefined, 'prefix'],
+  ])('%j: the key is the group, and the name where there is none', (fields, group, name) => {
+    const { cache } = checkTextRequest({ prompt: 'a', ...fields }, []).engineRequest;
+    expect([cache.group, cache.name]).toEqual([group, name]);
   });
 
   test('ends prefixes after messages and parts, and the template sees none of it', () => {
@@ -61,7 +69,7 @@ describe('a request', () => {
     [{ cache: { salt: 7 } }, 'cache.salt: a string'],
     [{ cache: { salt: '\u00e9'.repeat(129) } }, 'cache.salt: 258 bytes given, 256 allowed'],
     [{ prompt_cache_key: 1 }, 'prompt_cache_key: a string'],
-    [{ cache: { name: 'a' }, prompt_cache_key: 'b' }, 'prompt_cache_key: "b" contradicts cache.name: "a"'],
+    [{ prompt_cache_key: 'k'.repeat(257) }, 'prompt_cache_key: 257 bytes given, 256 allowed'],
   ])('refuses %j', (fields, message) => {
     expect(() => checkTextRequest({ prompt: 'a', ...fields }, [])).toThrow(message);
   });
@@ -82,6 +90,27 @@ describe('engine.cache', () => {
     expect(await engine.cache.stats()).toMatchObject({ numNodes: 0, numDropped: 11 });
     expect(await engine.cache.blocks()).toEqual([{ group: 0, block: 7, numHolders: 1, cached: null }]);
     expect(await engine.cache.prefixes()).toEqual([]);
+  });
+
+  test('explains requests of both kinds, checked as those that are answered', async () => {
+    const { engine, worker } = await start();
+    const expected = { prompt_tokens: 3, cached_tokens: 2, miss: null, doctor: null };
+    expect(await engine.cache.explain({ messages, model: 'Fake Model', stream: true })).toEqual(expected);
+    expect(await engine.cache.explain({ prompt: 'a' })).toEqual(expected);
+    expect(await engine.cache.explain({ prompt: [1, 2] })).toEqual(expected);
+    expect(worker.engine.cacheCalls).toEqual([
+      ['explain', { messages }],
+      ['explain', { text: 'a' }],
+      ['explain', { ids: [1, 2] }],
+    ]);
+    expect(worker.received.some(({ type }) => type === 'submit')).toBe(false);
+    await expect(engine.cache.explain({ messages, model: 'another' })).rejects.toThrow(
+      'model: "another" is not loaded',
+    );
+    await expect(engine.cache.explain({ messages: [] })).rejects.toMatchObject({ code: 'bad_request' });
+    const both = { messages, prompt: 'a' };
+    await expect(engine.cache.explain(both)).rejects.toThrow('prompt is not supported');
+    await expect(engine.cache.explain(undefined as never)).rejects.toMatchObject({ code: 'bad_request' });
   });
 
   test('warms without an answer', async () => {

@@ -4,7 +4,7 @@
  * after the first one end with their index.
  */
 
-import type { CacheEvent } from '../src/cache-types.js';
+import type { CacheEvent, CacheExplanation } from '../src/cache-types.js';
 import type { EnginePrefix, EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
@@ -253,7 +253,9 @@ export class FakeEngine implements WasmEngine {
     const names = ['numNodes', 'numBlocks', 'numPinned', 'numLookups', 'numHits', 'askedTokens', 'readTokens'] as const;
     const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped'] as const;
     const entries = [...names, ...others].map((name, index) => [name, index]);
-    return Object.fromEntries(entries) as ReturnType<WasmEngine['cacheStats']>;
+    return { ...Object.fromEntries(entries), groups: [], numForgottenGroups: 0 } as ReturnType<
+      WasmEngine['cacheStats']
+    >;
   }
 
   cacheBlocks(): ReturnType<WasmEngine['cacheBlocks']> {
@@ -264,6 +266,11 @@ export class FakeEngine implements WasmEngine {
   cachePrefixes(): ReturnType<WasmEngine['cachePrefixes']> {
     this.#mayCall();
     return [];
+  }
+
+  cacheExplain(request: EngineRequest): CacheExplanation {
+    this.#steer('explain', 0, request.input);
+    return { prompt_tokens: 3, cached_tokens: 2, miss: null, doctor: null };
   }
 
   cachePin(salt: string, prefix: EnginePrefix): number {

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Input, render};
+use super::request::{Encode, Input, render};
 use crate::Result;
-use crate::engine::{Breakpoint, CacheOptions};
+use crate::engine::{Breakpoint, CacheGroup, CacheOptions};
 use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, EvictReason, PrefixView, blocks_for};
-use crate::text::{ChatTemplate, Transcripts};
+use crate::text::ChatTemplate;
 
 /// `EngineCacheOptions` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -18,6 +18,7 @@ pub(super) struct PageCache {
     pin: bool,
     salt: String,
     name: Option<String>,
+    group: Option<String>,
     breakpoints: Vec<PageBreakpoint>,
 }
 
@@ -38,21 +39,21 @@ impl PageCache {
         self,
         input: &Input,
         prompt: &[u32],
-        transcripts: &mut Transcripts,
+        encode: &mut Encode,
         template: Option<&ChatTemplate>,
     ) -> Result<CacheOptions> {
         let mut breakpoints = Vec::new();
         if let Input::Messages(messages) = input {
             for point in &self.breakpoints {
                 let text = render(template, &point.messages_before(messages), false)?;
-                let ids = transcripts.encode_prompt(&text)?;
+                let ids = encode(&text)?;
                 // Where the template does not continue what it wrote for fewer messages, what both have counts.
                 let position = ids.iter().zip(prompt).take_while(|(a, b)| a == b).count();
                 breakpoints.push(Breakpoint { position, ttl_ms: point.ttl_ms });
             }
         }
-        let Self { enabled, priority, ttl_ms, pin, salt, name, .. } = self;
-        Ok(CacheOptions { enabled, priority, ttl_ms, breakpoints, pin, salt, name })
+        let Self { enabled, priority, ttl_ms, pin, salt, name, group, .. } = self;
+        Ok(CacheOptions { enabled, priority, ttl_ms, breakpoints, pin, salt, name, group })
     }
 }
 
@@ -83,10 +84,38 @@ pub(super) struct PageStats {
     num_evicted: u64,
     num_expired: u64,
     num_dropped: u64,
+    groups: Vec<PageGroup>,
+    num_forgotten_groups: u64,
 }
 
-impl From<CacheStats> for PageStats {
-    fn from(stats: CacheStats) -> Self {
+/// `CacheGroupStats` of `js/src/cache-types.ts`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PageGroup {
+    num_requests: u64,
+    num_hits: u64,
+    prompt_tokens: u64,
+    cached_tokens: u64,
+    hit_rate: f64,
+    key: String,
+}
+
+impl From<CacheGroup> for PageGroup {
+    fn from(group: CacheGroup) -> Self {
+        Self {
+            hit_rate: group.hit_rate(),
+            num_requests: group.num_requests,
+            num_hits: group.num_hits,
+            prompt_tokens: group.prompt_tokens,
+            cached_tokens: group.cached_tokens,
+            key: group.key,
+        }
+    }
+}
+
+impl PageStats {
+    /// `groups` are those of the requests, and how many of them were forgotten.
+    pub(super) fn new(stats: CacheStats, (groups, num_forgotten_groups): (Vec<CacheGroup>, u64)) -> Self {
         Self {
             num_nodes: stats.num_nodes,
             num_blocks: stats.num_blocks,
@@ -100,6 +129,8 @@ impl From<CacheStats> for PageStats {
             num_evicted: stats.num_evicted,
             num_expired: stats.num_expired,
             num_dropped: stats.num_dropped,
+            groups: groups.into_iter().map(PageGroup::from).collect(),
+            num_forgotten_groups,
         }
     }
 }
@@ -201,6 +232,7 @@ pub(super) fn block_bytes(num_blocks: &[usize], kv_bytes: u64, bytes_per_token: 
 pub(super) enum PageCacheEvent {
     Stored { position: usize, num_tokens: usize },
     Hit { num_tokens: usize },
+    Expired { position: usize, num_tokens: usize, group: usize },
     Evicted { position: usize, num_tokens: usize, group: usize, reason: EvictReason },
 }
 
@@ -209,6 +241,7 @@ impl From<CacheEvent> for PageCacheEvent {
         match event {
             CacheEvent::Stored { position, num_tokens } => Self::Stored { position, num_tokens },
             CacheEvent::Hit { num_tokens } => Self::Hit { num_tokens },
+            CacheEvent::Expired { position, num_tokens, group } => Self::Expired { position, num_tokens, group },
             CacheEvent::Evicted { position, num_tokens, group, reason } => {
                 Self::Evicted { position, num_tokens, group, reason }
             }

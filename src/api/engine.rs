@@ -17,7 +17,7 @@ use crate::Error;
 use crate::compute::Gpu;
 use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate, prometheus};
 use crate::model::{Forward, GpuModel};
-use crate::text::{ChatTemplate, Tokenizer, Transcripts};
+use crate::text::{ChatTemplate, LoggedPrompt, Prompt, PromptLog, Tokenizer, Transcripts};
 
 #[wasm_bindgen]
 extern "C" {
@@ -31,23 +31,19 @@ extern "C" {
 pub struct WasmEngine {
     engine: Engine<GpuModel>,
     gpu: Gpu,
-    tokenizer: Rc<Tokenizer>,
-    template: Option<ChatTemplate>,
+    pub(super) tokenizer: Rc<Tokenizer>,
+    pub(super) template: Option<ChatTemplate>,
     info: Info,
     /// Bytes of a block of each layer group.
     block_bytes: Vec<u64>,
     /// Ids of earlier conversations.
-    transcripts: Transcripts,
+    pub(super) transcripts: Transcripts,
+    /// Prompts that went through the prefix cache.
+    pub(super) log: PromptLog,
     /// The requests that the engine has: one for each choice of the page's.
     answers: BTreeMap<RequestId, Answer>,
     /// Steps that were traced and not fetched yet.
     steps: Vec<PageStep>,
-}
-
-/// A prompt, with its text where there is one.
-struct Prompt {
-    text: Option<String>,
-    ids: Vec<u32>,
 }
 
 /// An answer that is being generated.
@@ -55,7 +51,10 @@ struct Answer {
     page: PageAnswer,
     /// Its choices have it together.
     prompt: Rc<Prompt>,
+    /// What it is cached under, if at all.
+    salt: Option<String>,
     ids: Vec<u32>,
+    text: String,
 }
 
 impl WasmEngine {
@@ -68,15 +67,20 @@ impl WasmEngine {
         block_bytes: Vec<u64>,
     ) -> Self {
         let transcripts = Transcripts::new(tokenizer.clone());
-        let (answers, steps) = (BTreeMap::new(), Vec::new());
-        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, answers, steps }
+        let (log, answers, steps) = (PromptLog::default(), BTreeMap::new(), Vec::new());
+        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, log, answers, steps }
     }
 
     /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn.
     fn end(&mut self, request: RequestId) -> Option<PageAnswer> {
-        let Answer { page, prompt, ids } = self.answers.remove(&request)?;
+        let Answer { page, prompt, salt, ids, text: answer } = self.answers.remove(&request)?;
         if let Some(text) = prompt.text.as_ref().filter(|_| !ids.is_empty()) {
             self.transcripts.remember(text, &prompt.ids, &ids);
+        }
+        if let Some(salt) = salt {
+            let ids = [prompt.ids.as_slice(), &ids].concat();
+            let prompt = Rc::unwrap_or_clone(prompt);
+            self.log.remember(LoggedPrompt { salt, prompt, answer, ids });
         }
         Some(page)
     }
@@ -100,7 +104,8 @@ impl WasmEngine {
     /// The ids that a prompt which begins with `prefix` begins with.
     fn prefix_ids(&mut self, prefix: JsValue) -> crate::Result<Vec<u32>> {
         let input: Input = from_js(prefix, "prefix")?;
-        Ok(input.encode(&mut self.transcripts, self.template.as_ref(), false)?.0)
+        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
+        Ok(input.encode(encode, self.template.as_ref(), false)?.ids)
     }
 
     fn page_event(&mut self, event: Event) -> Option<PageEvent> {
@@ -113,10 +118,14 @@ impl WasmEngine {
             Event::Text { request, text, ids } => {
                 let answer = self.answers.get_mut(&request)?;
                 answer.ids.extend(ids);
+                answer.text.push_str(&text);
                 let PageAnswer { request, choice } = answer.page;
                 (!text.is_empty()).then_some(PageEvent::Text { request, choice, text })
             }
-            Event::Finished { request, reason, usage, timings, cache } => {
+            Event::Finished { request, reason, usage, timings, mut cache } => {
+                if let Some(Answer { prompt, salt: Some(salt), .. }) = self.answers.get(&request) {
+                    self.blame_template(salt, prompt, &mut cache);
+                }
                 let PageAnswer { request, choice } = self.end(request)?;
                 Some(PageEvent::Finished { request, choice, reason, usage: usage.into(), timings, cache })
             }
@@ -141,12 +150,15 @@ impl WasmEngine {
     pub fn submit(&mut self, id: u32, request: JsValue, arrived_ms: f64) -> Result<u32, JsValue> {
         let request: PageRequest = from_js(request, "request")?;
         let num_choices = request.num_choices;
-        let (request, text) = request.into_request(&mut self.transcripts, self.template.as_ref())?;
-        let prompt = Rc::new(Prompt { text, ids: request.prompt.clone() });
+        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
+        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let prompt = Rc::new(prompt);
+        let salt = request.cache.enabled.then(|| request.cache.salt.clone());
         let num_prompt = u32::try_from(prompt.ids.len()).unwrap_or(u32::MAX);
         for (choice, request) in self.engine.submit_choices(request, num_choices, arrived_ms)?.into_iter().enumerate() {
             let page = PageAnswer { request: id, choice };
-            self.answers.insert(request, Answer { page, prompt: Rc::clone(&prompt), ids: Vec::new() });
+            let (prompt, salt) = (Rc::clone(&prompt), salt.clone());
+            self.answers.insert(request, Answer { page, prompt, salt, ids: Vec::new(), text: String::new() });
         }
         Ok(num_prompt)
     }
@@ -213,7 +225,7 @@ impl WasmEngine {
     /// Counters of the prefix cache.
     #[wasm_bindgen(js_name = cacheStats)]
     pub fn cache_stats(&self) -> Result<JsValue, JsValue> {
-        to_js(&PageStats::from(self.engine.cache_stats()))
+        to_js(&PageStats::new(self.engine.cache_stats(), self.engine.cache_groups()))
     }
 
     /// Every block of the KV cache.
@@ -254,10 +266,21 @@ impl WasmEngine {
         Ok(self.engine.cache_evict(salt, &ids))
     }
 
-    /// Drops everything that is not in use, the kept ids of conversations too; returns the number of blocks.
+    /// What the cache would do for a request now, and why; nothing changes.
+    #[wasm_bindgen(js_name = cacheExplain)]
+    pub fn cache_explain(&self, request: JsValue) -> Result<JsValue, JsValue> {
+        let request: PageRequest = from_js(request, "request")?;
+        let encode = &mut |text: &str| self.transcripts.peek_prompt(text);
+        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let report = self.engine.cache_explain(&request, now_ms())?;
+        to_js(&self.explanation(&request.cache.salt, &prompt, report)?)
+    }
+
+    /// Drops everything that is not in use, and what is kept of conversations; returns the number of blocks.
     #[wasm_bindgen(js_name = cacheClear)]
     pub fn cache_clear(&mut self) -> usize {
         self.transcripts.clear();
+        self.log.clear();
         self.engine.cache_clear()
     }
 

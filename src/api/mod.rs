@@ -9,6 +9,7 @@ mod describe;
 mod engine;
 mod error;
 mod events;
+mod explain;
 mod loading;
 mod metrics;
 mod pure;

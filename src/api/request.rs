@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::cache::PageCache;
 use crate::engine::{CacheOptions, Request, SamplingParams, Timeouts};
-use crate::text::{ChatTemplate, RenderOptions, Transcripts};
+use crate::text::{ChatTemplate, Prompt, RenderOptions};
 use crate::{Error, Result};
 
 /// `EngineRequest` of `js/src/protocol.ts`.
@@ -30,6 +30,9 @@ pub(super) struct PageRequest {
     prefill_only: bool,
 }
 
+/// How a prompt's text becomes ids: what was generated before keeps its own.
+pub(super) type Encode<'a> = dyn FnMut(&str) -> Result<Vec<u32>> + 'a;
+
 /// What is to be continued or answered.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,20 +56,20 @@ struct PageSampling {
 }
 
 impl PageRequest {
-    /// Renders and tokenises; returns the prompt's text too, unless it came as ids.
+    /// Renders and tokenises; returns the prompt as it was asked too.
     pub(super) fn into_request(
         self,
-        transcripts: &mut Transcripts,
+        encode: &mut Encode,
         template: Option<&ChatTemplate>,
-    ) -> Result<(Request, Option<String>)> {
-        let (prompt, text) = self.input.encode(transcripts, template, !self.prefill_only)?;
+    ) -> Result<(Request, Prompt)> {
+        let prompt = self.input.encode(encode, template, !self.prefill_only)?;
         let cache = match self.cache {
-            Some(cache) => cache.into_options(&self.input, &prompt, transcripts, template)?,
+            Some(cache) => cache.into_options(&self.input, &prompt.ids, encode, template)?,
             None => CacheOptions::default(),
         };
         let page = self.sampling;
         let request = Request {
-            prompt,
+            prompt: prompt.ids.clone(),
             max_tokens: self.max_tokens,
             sampling: SamplingParams {
                 temperature: page.temperature,
@@ -92,24 +95,25 @@ impl PageRequest {
             reports_progress: self.reports_progress,
             ..Request::default()
         };
-        Ok((request, text))
+        Ok((request, prompt))
     }
 }
 
 impl Input {
-    /// Renders and tokenises; returns the text too, unless it came as ids.
+    /// Renders and tokenises.
     pub(super) fn encode(
         &self,
-        transcripts: &mut Transcripts,
+        encode: &mut Encode,
         template: Option<&ChatTemplate>,
         add_generation_prompt: bool,
-    ) -> Result<(Vec<u32>, Option<String>)> {
-        let text = match self {
-            Self::Messages(messages) => render(template, messages, add_generation_prompt)?,
-            Self::Text(text) => text.clone(),
-            Self::Ids(ids) => return Ok((ids.clone(), None)),
+    ) -> Result<Prompt> {
+        let (messages, text) = match self {
+            Self::Messages(messages) => (Some(messages), render(template, messages, add_generation_prompt)?),
+            Self::Text(text) => (None, text.clone()),
+            Self::Ids(ids) => return Ok(Prompt { ids: ids.clone(), ..Prompt::default() }),
         };
-        Ok((transcripts.encode_prompt(&text)?, Some(text)))
+        let ids = encode(&text)?;
+        Ok(Prompt { messages: messages.cloned(), add_generation_prompt, text: Some(text), ids })
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
-use super::Engine;
+use super::engine::whole_ms;
+use super::groups::CacheGroup;
 use super::sampling::bad_value;
+use super::{Engine, Request};
 use crate::Result;
-use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, Miss, Policy, PrefixView, Retention};
+use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, Hit, Miss, MissReason, Policy, PrefixView, Retention};
 use crate::model::Forward;
 
 /// The most breakpoints of one request.
@@ -40,6 +42,8 @@ pub struct CacheOptions {
     pub salt: String,
     /// What the prompt up to the last breakpoint is called in listings.
     pub name: Option<String>,
+    /// The key of the requests that are counted together; see [`Engine::cache_groups`].
+    pub group: Option<String>,
 }
 
 impl Default for CacheOptions {
@@ -52,6 +56,7 @@ impl Default for CacheOptions {
             pin: false,
             salt: String::new(),
             name: None,
+            group: None,
         }
     }
 }
@@ -63,8 +68,8 @@ impl CacheOptions {
         if self.breakpoints.len() > MAX_BREAKPOINTS {
             return Err(bad_value("cache breakpoints", self.breakpoints.len(), allowed));
         }
-        let name = self.name.as_deref().unwrap_or_default();
-        for (what, text) in [("cache salt", self.salt.as_str()), ("cache name", name)] {
+        let [name, group] = [&self.name, &self.group].map(|text| text.as_deref().unwrap_or_default());
+        for (what, text) in [("cache salt", self.salt.as_str()), ("cache name", name), ("cache group", group)] {
             if text.len() > MAX_CACHE_NAME_BYTES {
                 let asked = format_args!("{} bytes", text.len()).to_string();
                 return Err(bad_value(what, asked, format_args!("at most {MAX_CACHE_NAME_BYTES}")));
@@ -99,11 +104,46 @@ pub struct CacheReport {
     pub miss: Option<Miss>,
 }
 
+impl CacheReport {
+    /// What a sequence of `tokens` found when it was looked for; without a hit, the cache was not wanted.
+    pub(super) fn of(hit: Option<&Hit>, tokens: &[u32]) -> Self {
+        let disabled =
+            Miss { position: 0, reason: MissReason::Disabled, expected: None, found: tokens.first().copied() };
+        Self {
+            read_tokens: hit.map_or(0, Hit::num_tokens),
+            written_tokens: 0,
+            miss: hit.map_or(Some(disabled), |hit| hit.miss),
+        }
+    }
+}
+
 /// Seeing and steering the prefix cache.
 impl<F: Forward> Engine<F> {
     /// Counters and present state.
     pub fn cache_stats(&self) -> CacheStats {
         self.kv.cache_stats()
+    }
+
+    /// The requests that have a [`CacheOptions::group`], summed by it: the group that was used last in front, at most
+    /// [`super::MAX_CACHE_GROUPS`] of them; and how many were forgotten because there were more.
+    pub fn cache_groups(&self) -> (Vec<CacheGroup>, u64) {
+        (self.groups.list(), self.groups.num_forgotten())
+    }
+
+    /// What the cache would do for a request if it came now and nothing else did. Nothing is computed, and nothing
+    /// changes: what would expire now is looked for in a copy.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`], but for a queue that is full.
+    pub fn cache_explain(&self, request: &Request, now_ms: f64) -> Result<CacheReport> {
+        self.check_request(request, 1)?;
+        let Request { prompt, cache, .. } = request;
+        let hit = cache.enabled.then(|| self.kv.find_at(whole_ms(now_ms), &cache.salt, prompt));
+        let fitting = hit.map(|hit| {
+            let num_tokens = prompt.len();
+            self.scheduler.fit(num_tokens, hit.clone(), &self.kv, &self.limits).unwrap_or(hit)
+        });
+        Ok(CacheReport::of(fitting.as_ref(), prompt))
     }
 
     /// Every block of every pool, for drawing.

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use super::batch::assemble;
 use super::events::{Event, Progress};
+use super::groups::CacheGroups;
 use super::metrics::EngineMetrics;
+use super::options::EngineOptions;
 use super::output::{FinishReason, Output};
 use super::pace::Pace;
 use super::queue::Rank;
@@ -14,59 +16,20 @@ use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
 use super::sequence::Sequence;
 use super::trace::{StepPart, StepTrace, Tracer};
 use super::{Request, RequestId};
-use crate::kv::{GroupConfig, KvManager, Policy};
+use crate::kv::{GroupConfig, KvManager};
 use crate::model::{BatchLimits, Forward};
 use crate::text::Tokenizer;
 use crate::{Error, Result};
-
-/// What can be chosen when an engine is made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EngineOptions {
-    /// Sequences that run at once, at most (and no more than the model's batches take).
-    pub max_running: usize,
-    /// Requests that wait, at most.
-    pub max_waiting: usize,
-    /// Tokens of a step, at most (and no more than the model's batches take).
-    pub budget_tokens: usize,
-    /// Requests without a seed get one derived from this.
-    pub seed: u64,
-    /// How the prefix cache chooses what to give up.
-    pub cache_policy: Policy,
-    /// When waiting requests join those that run.
-    pub batching: Batching,
-    /// Whether steps mix parts of prompts with answers; otherwise prompts are computed first and whole, as far as a batch
-    /// takes them, and answers stand still meanwhile.
-    pub chunked_prefill: bool,
-    /// Milliseconds that a submission to the device should take; see [`Engine::set_step_target`].
-    pub step_target_ms: Option<f64>,
-    /// The head start of a level of priority, in milliseconds.
-    pub priority_step_ms: f64,
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            max_running: usize::MAX,
-            max_waiting: 256,
-            budget_tokens: usize::MAX,
-            seed: 0,
-            cache_policy: Policy::Lru,
-            batching: Batching::Continuous,
-            chunked_prefill: true,
-            step_target_ms: None,
-            priority_step_ms: 10_000.0,
-        }
-    }
-}
 
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
     forward: F,
     tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
+    pub(super) groups: CacheGroups,
     /// Of a step: the model's, narrowed by the options.
-    limits: BatchLimits,
+    pub(super) limits: BatchLimits,
     options: EngineOptions,
     next_id: u64,
     recorder: Recorder,
@@ -93,6 +56,7 @@ impl<F: Forward> Engine<F> {
             tokenizer,
             kv,
             scheduler: Scheduler::new(rules),
+            groups: CacheGroups::default(),
             limits,
             options,
             next_id: 0,
@@ -168,30 +132,12 @@ impl<F: Forward> Engine<F> {
     /// # Errors
     /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
     pub fn submit_choices(&mut self, request: Request, num_choices: usize, now_ms: f64) -> Result<Vec<RequestId>> {
-        let vocab_size = self.tokenizer.vocab_size();
-        request.validate(vocab_size)?;
-        let most_choices = self.limits.max_rows;
-        if !(1..=most_choices).contains(&num_choices) {
-            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
-        }
+        let (max_tokens, edits) = self.check_request(&request, num_choices)?;
         let num_waiting = self.scheduler.waiting().len();
         if num_waiting >= self.options.max_waiting {
             self.recorder.rejected();
             let retry_after_ms = self.wait_ms(1).map(whole_ms);
             return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting, retry_after_ms });
-        }
-        let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
-        if asked > allowed {
-            return Err(Error::ContextTooLong { asked, allowed });
-        }
-        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
-        let edits = LogitEdits::new(&request, vocab_size)?;
-        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
-        let max_edits = self.limits.max_edits;
-        if most > max_edits {
-            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
-            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
         }
         let ids: Vec<_> = (self.next_id..).take(num_choices).map(RequestId).collect();
         self.next_id += num_choices as u64;
@@ -207,10 +153,34 @@ impl<F: Forward> Engine<F> {
         };
         let mut choices = (0..).zip(&ids).map(make);
         if let Some(mut first) = choices.next() {
-            first.choices.extend(choices);
+            first.choices.extend(choices.map(Sequence::as_choice));
             self.scheduler.waiting_mut().push(first);
         }
         Ok(ids)
+    }
+
+    /// The most tokens of a request's answers, and the edits of their logits.
+    pub(super) fn check_request(&self, request: &Request, num_choices: usize) -> Result<(usize, LogitEdits)> {
+        let vocab_size = self.tokenizer.vocab_size();
+        request.validate(vocab_size)?;
+        let most_choices = self.limits.max_rows;
+        if !(1..=most_choices).contains(&num_choices) {
+            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
+        }
+        let allowed = self.context_length();
+        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
+        if asked > allowed {
+            return Err(Error::ContextTooLong { asked, allowed });
+        }
+        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
+        let edits = LogitEdits::new(request, vocab_size)?;
+        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
+        let max_edits = self.limits.max_edits;
+        if most > max_edits {
+            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
+            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
+        }
+        Ok((max_tokens, edits))
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
@@ -253,6 +223,7 @@ impl<F: Forward> Engine<F> {
             if let Some(queue_ms) = sequence.clock.start(start_ms) {
                 self.recorder.started(queue_ms, sequence.num_prompt(), sequence.num_cached());
             }
+            self.groups.note(sequence);
         }
         let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
         let num_tokens = batch.tokens.len();
@@ -390,6 +361,6 @@ impl<F: Forward> Engine<F> {
 
 /// A time as the cache counts: whole milliseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
-fn whole_ms(ms: f64) -> u64 {
+pub(super) fn whole_ms(ms: f64) -> u64 {
     ms as u64
 }

@@ -11,7 +11,7 @@ use super::output::{FinishReason, Output};
 use super::queue::Rank;
 use super::sampling::LogitEdits;
 use super::{Request, RequestId};
-use crate::kv::{Hit, Miss, MissReason, Retention};
+use crate::kv::{Hit, Retention};
 use crate::model::RowSampling;
 
 /// A prompt, what was generated after it, and all that is needed to go on. Where its keys and values are is the
@@ -30,6 +30,8 @@ pub(super) struct Sequence {
     pub(super) is_prefill_only: bool,
     /// The salt to be cached under and for how long, if at all.
     pub(super) caching: Option<(String, Rc<Retention>)>,
+    /// The key that it is counted under, until it was.
+    pub(super) group: Option<String>,
     /// `None` until it was looked for in the cache.
     report: Option<CacheReport>,
     /// Tokens that it brought into the cache.
@@ -73,6 +75,7 @@ impl Sequence {
             progress: None,
             num_prompt: request.prompt.len(),
             is_prefill_only: request.prefill_only,
+            group: request.cache.group.clone(),
             caching: request.cache.enabled.then(|| {
                 let retention = request.cache.retention(request.prompt.len());
                 (request.cache.salt, retention)
@@ -85,6 +88,11 @@ impl Sequence {
             tokens: request.prompt,
             clock: Clock::new(now_ms),
         }
+    }
+
+    /// The same as a further choice of a request, which counts once.
+    pub(super) fn as_choice(self) -> Self {
+        Self { group: None, ..self }
     }
 
     /// The prompt and the answer so far.
@@ -174,13 +182,7 @@ impl Sequence {
 
     /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.
     pub(super) fn note_hit(&mut self, hit: Option<&Hit>) {
-        let disabled =
-            Miss { position: 0, reason: MissReason::Disabled, expected: None, found: self.tokens.first().copied() };
-        self.report.get_or_insert_with(|| CacheReport {
-            read_tokens: hit.map_or(0, Hit::num_tokens),
-            written_tokens: 0,
-            miss: hit.map_or(Some(disabled), |hit| hit.miss),
-        });
+        self.report.get_or_insert_with(|| CacheReport::of(hit, &self.tokens));
     }
 
     /// What the cache did for it.

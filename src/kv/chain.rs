@@ -52,6 +52,11 @@ impl KvManager {
         self.cache.find(salt, tokens)
     }
 
+    /// The same at a later time, of which nothing else takes note: what has expired by then is dropped from a copy.
+    pub fn find_at(&self, now_ms: u64, salt: &str, tokens: &[u32]) -> Hit {
+        self.cache.find_at(now_ms, salt, tokens)
+    }
+
     /// The longest part of a hit for which no rows must be copied.
     pub fn without_tail(&self, hit: Hit) -> Hit {
         self.cache.without_tail(hit)

@@ -6,6 +6,7 @@
 mod byte_level;
 mod detokenizer;
 mod pre_tokenizer;
+mod prompt_log;
 mod sentencepiece;
 mod special;
 mod stop;
@@ -17,6 +18,7 @@ mod transcripts;
 mod vocab;
 
 pub use detokenizer::Detokenizer;
+pub use prompt_log::{LoggedPrompt, Prompt, PromptLog};
 pub use stop::{StopStrings, Streamed};
 pub use template::{ChatTemplate, RenderOptions};
 pub use tokenizer::Tokenizer;

@@ -72,16 +72,35 @@ impl Transcripts {
     /// # Errors
     /// As [`Tokenizer::encode_prompt`].
     pub fn encode_prompt(&mut self, prompt: &str) -> Result<Vec<u32>> {
+        let longest = self.longest(prompt);
+        let ids = self.encode_after(longest, prompt);
+        if let Some(entry) = longest.and_then(|index| self.entries.remove(index)) {
+            self.entries.push_front(entry);
+        }
+        ids
+    }
+
+    /// The same without being remembered as used.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_prompt`].
+    pub fn peek_prompt(&self, prompt: &str) -> Result<Vec<u32>> {
+        self.encode_after(self.longest(prompt), prompt)
+    }
+
+    /// The index of the longest conversation that a prompt continues.
+    fn longest(&self, prompt: &str) -> Option<usize> {
         let continued = |(_, entry): &(usize, &Transcript)| self.may_continue(entry, prompt);
-        let longest = self.entries.iter().enumerate().filter(continued).max_by_key(|(_, entry)| entry.text.len());
-        let Some((index, _)) = longest else {
+        let entries = self.entries.iter().enumerate().filter(continued);
+        entries.max_by_key(|(_, entry)| entry.text.len()).map(|(index, _)| index)
+    }
+
+    fn encode_after(&self, continued: Option<usize>, prompt: &str) -> Result<Vec<u32>> {
+        let Some(entry) = continued.and_then(|index| self.entries.get(index)) else {
             return self.tokenizer.encode_prompt(prompt);
         };
-        let Some(entry) = self.entries.remove(index) else { return self.tokenizer.encode_prompt(prompt) };
-        let rest = self.tokenizer.encode(&prompt[entry.text.len()..], false, true);
-        let ids = rest.map(|rest| [entry.ids.as_slice(), &rest].concat());
-        self.entries.push_front(entry);
-        ids
+        let rest = self.tokenizer.encode(&prompt[entry.text.len()..], false, true)?;
+        Ok([entry.ids.as_slice(), &rest].concat())
     }
 
     /// Whether the prompt begins with the transcript and may be cut there: next to a control token, where no token can

@@ -15,6 +15,10 @@ const assistant = (content) => ({ role: 'assistant', content });
 const system = { role: 'system', content: 'You answer with a single word and nothing else, whatever you are asked.' };
 const first = [user('Name a colour.')];
 
+/** Blocks as they are, whenever one looks. */
+const withoutTimes = (blocks) =>
+  blocks.map(({ cached, ...block }) => ({ ...block, cached: cached && { ...cached, idleMs: 0, expiresInMs: 0 } }));
+
 describe(`the prefix cache in ${BROWSER}`, () => {
   let server;
   let opened;
@@ -65,6 +69,43 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     const salted = await chat(messages, { max_tokens: 1, cache: { salt: 'another tenant' } });
     assert.equal(salted.usage.prompt_tokens_details.cached_tokens, 0);
     assert.equal(salted.text, warm.text);
+  });
+
+  test('a request can be explained before it is sent, and nothing changes', async () => {
+    const asked = [system, user('Name an animal that lives in the sea.')];
+    await chat(asked, { max_tokens: 1, prompt_cache_key: 'explained' });
+    const edited = [system, user('Name an animal that lives in the woods.')];
+    const look = async () => [await call('cache', 'stats'), await call('cache', 'blocks').then(withoutTimes)];
+    const before = await look();
+    const explained = await call('cache', 'explain', { messages: edited, prompt_cache_key: 'explained' });
+    assert.deepEqual(await look(), before);
+    const { miss, doctor } = explained;
+    assert.equal(miss.reason, 'differs');
+    assert.ok(miss.before.endsWith(' in the'), miss.before);
+    assert.ok(miss.expected_text.startsWith(' sea.') && miss.found_text.startsWith(' woods.'), JSON.stringify(miss));
+    assert.deepEqual([doctor.miss, doctor.cause, doctor.place.message], [true, 'edited', 1]);
+    assert.ok(doctor.fraction.lost > 0 && doctor.fraction.lost < 1, JSON.stringify(doctor.fraction));
+    // And so it is when it is sent.
+    const { usage, cache } = await chat(edited, { max_tokens: 1, prompt_cache_key: 'explained' });
+    assert.equal(usage.prompt_tokens, explained.prompt_tokens);
+    assert.equal(cache.read_tokens, explained.cached_tokens);
+    const { position, reason, expected, found } = miss;
+    assert.deepEqual(cache.miss, { position, reason, expected, found });
+    const [group] = (await call('cache', 'stats')).groups;
+    assert.deepEqual([group.key, group.numRequests], ['explained', 2]);
+    assert.ok(group.cachedTokens >= cache.read_tokens && group.hitRate > 0 && group.hitRate < 1, JSON.stringify(group));
+    // A text, and what nobody asked before.
+    const text = await call('cache', 'explain', { prompt: 'Once upon a time', cache: { salt: 'nobody' } });
+    assert.deepEqual([text.cached_tokens, text.miss.reason, text.doctor], [0, 'cold', null]);
+  });
+
+  test('what outlives its time is told as expired', async () => {
+    const messages = [user('This is kept for a moment and no longer.')];
+    await chat(messages, { max_tokens: 1, cache: { ttl_seconds: 0.001, salt: 'moment' } });
+    const again = await chat(messages, { max_tokens: 1, cache: { salt: 'moment' } });
+    assert.equal(again.cache.miss.reason, 'expired');
+    const kinds = await opened.page.evaluate(() => [...new Set(globalThis.test.events.map(({ kind }) => kind))]);
+    assert.ok(kinds.includes('expired') && kinds.includes('stored') && kinds.includes('hit'), kinds.join());
   });
 
   test('what is cached can be seen, and cleared', async () => {

@@ -2,3 +2,4 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub(crate) mod golden;
+pub(crate) mod load;

@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod answers;
+mod caching;
 mod choices;
 mod failures;
 mod fake;
 mod limits;
+mod load;
+#[path = "../common/load.rs"]
+mod load_rounds;
 mod metrics;
 mod order;
 mod prefix;

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod random;
+mod retention;
 mod rules;
 mod world;

@@ -123,7 +123,10 @@ impl Run {
             }
             20 => {
                 self.now_ms += self.random.below(100) as u64;
+                let (salt, tokens) = self.history[self.random.below(self.history.len())].clone();
+                let foreseen = self.world.kv.find_at(self.now_ms, &salt, &tokens);
                 self.world.kv.set_now(self.now_ms);
+                assert_eq!(self.world.kv.find(&salt, &tokens), foreseen);
             }
             21 => self.steer(),
             _ => {}

@@ -7,15 +7,15 @@ use pagewise::kv::{
 use crate::world::World;
 
 /// Tokens that differ from those of another `salt` from the first one on.
-fn tokens(num: usize, salt: u32) -> Vec<u32> {
+pub fn tokens(num: usize, salt: u32) -> Vec<u32> {
     (0..).map(|index: u32| index * 7 + 1000 * salt).take(num).collect()
 }
 
-fn plain() -> Retention {
+pub fn plain() -> Retention {
     Retention::default()
 }
 
-fn reason(hit: &Hit) -> Option<MissReason> {
+pub fn reason(hit: &Hit) -> Option<MissReason> {
     hit.miss.map(|miss| miss.reason)
 }
 
@@ -146,8 +146,9 @@ fn time_to_live_counts_from_the_last_use() {
     world.kv.set_now(190);
     world.kv.check().unwrap();
     assert_eq!(world.kv.find("", &prompt).num_tokens(), 32, "the breakpoint's blocks are kept longer");
-    let is_expiry = |event: &CacheEvent| matches!(event, CacheEvent::Evicted { reason: EvictReason::Expired, .. });
-    assert_eq!(world.kv.take_events().iter().filter(|event| is_expiry(event)).count(), 1);
+    let is_expiry = |event: &CacheEvent| matches!(event, CacheEvent::Expired { .. });
+    let expired = world.kv.take_events().into_iter().filter(is_expiry).collect::<Vec<_>>();
+    assert_eq!(expired, [CacheEvent::Expired { position: 32, num_tokens: 8, group: 0 }]);
     world.kv.set_now(390);
     assert_eq!(world.cached(), []);
     assert_eq!(world.kv.cache_stats().num_expired, 3);

@@ -3,6 +3,7 @@
 
 mod golden;
 mod hostile;
+mod prompt_log;
 mod stop;
 mod support;
 mod template;

@@ -61,6 +61,26 @@ fn an_answer_that_was_cut_off_is_only_continued_at_a_control_token() {
 }
 
 #[test]
+fn peeking_gives_the_same_ids_and_is_no_use_of_the_conversation() {
+    let tokenizer = tokenizer();
+    let [start, a, b, end] = ["<|start|>", "a", "b", "<|end|>"].map(|text| id(&tokenizer, text));
+    let next = "<|start|>ab<|end|><|start|>";
+    let kept = [start, a, b, end, start];
+    for is_used in [true, false] {
+        let mut transcripts = Transcripts::new(tokenizer.clone());
+        transcripts.remember("<|start|>", &[start], &[a, b, end]);
+        for index in 0..64 {
+            assert_eq!(transcripts.peek_prompt(next).unwrap(), kept);
+            if is_used {
+                assert_eq!(transcripts.encode_prompt(next).unwrap(), kept);
+            }
+            transcripts.remember(&"b".repeat(index), &[b], &[end]);
+        }
+        assert_eq!(transcripts.peek_prompt(next).unwrap() == kept, is_used);
+    }
+}
+
+#[test]
 fn the_longest_conversation_wins_and_clear_forgets() {
     let tokenizer = tokenizer();
     let mut transcripts = Transcripts::new(tokenizer.clone());

@@ -1,4 +1,7 @@
 //! `chat`: a conversation, a line of standard input a turn. Each turn says what the prefix cache saved.
+//!
+//! A message that no longer fits in the context is refused, and the conversation stays as it was; or, if that is wanted,
+//! the oldest turns are left out, as many as halve it: the next turns then find their beginning in the cache again.
 
 use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
 use crate::generate::SamplingArgs;
@@ -15,7 +18,16 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Chat with a model: each line of standard input is a turn.
+/// What to do with a message that no longer fits in the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Overflow {
+    /// Refuse it; the conversation stays as it is.
+    Error,
+    /// Leave out the oldest turns, but never the system prompt.
+    DropOldest,
+}
+
+/// Chat with a model: each line of standard input is a turn; `/undo` takes back the last one, `/clear` all of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// GGUF file, or the first part of a split one.
@@ -26,6 +38,9 @@ pub(crate) struct Args {
     /// Tokens of an answer, at most; until the context is full by default.
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<usize>,
+    /// What to do with a message that no longer fits in the context.
+    #[arg(long, value_enum, default_value = "error")]
+    overflow: Overflow,
     /// Compute every prompt anew.
     #[arg(long)]
     no_cache: bool,
@@ -53,14 +68,48 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if line.trim().is_empty() {
             continue;
         }
-        let turn = chat.turn(&line, args)?;
-        if args.json {
-            output::print_line(&turn.to_json());
-        } else {
-            let newline = if turn.text.ends_with('\n') { "" } else { "\n" };
-            output::print(&format!("{newline}[{}]\n", turn.summary()));
+        match line.trim() {
+            "/undo" => report(&chat.undo(), args),
+            "/clear" => report(&chat.clear(), args),
+            _ => match chat.turn(&line, args) {
+                Ok(turn) if args.json => output::print_line(&turn.to_json()),
+                Ok(turn) => output::print(&turn.ending()),
+                Err(error @ Error::ContextTooLong { .. }) => refuse(&error, args),
+                Err(error) => return Err(error),
+            },
         }
     }
+}
+
+/// Says what a command did.
+fn report(&Shortened { taken_back, left }: &Shortened, args: &Args) {
+    if args.json {
+        output::print_line(&json!({ "taken_back_turns": taken_back, "turns": left }));
+    } else {
+        output::print(&format!("[{} taken back, {left} left]\n", turns(taken_back)));
+    }
+}
+
+/// Says that a message was refused.
+fn refuse(error: &Error, args: &Args) {
+    if args.json {
+        output::print_line(&json!({ "error": output::error_json(error) }));
+    } else {
+        output::print(&format!(
+            "[not sent: {error}. Shorten it, take back the last turn with /undo or all with /clear; \
+             --overflow drop-oldest would leave out the oldest turns]\n"
+        ));
+    }
+}
+
+fn turns(num: usize) -> String {
+    format!("{num} {}", if num == 1 { "turn" } else { "turns" })
+}
+
+/// What `/undo` and `/clear` did to a conversation, in turns.
+struct Shortened {
+    taken_back: usize,
+    left: usize,
 }
 
 /// A model with the conversation so far.
@@ -68,9 +117,20 @@ struct Chat {
     engine: Engine<NativeModel>,
     template: ChatTemplate,
     transcripts: Transcripts,
+    /// The system prompt, if there is one; then turns: a message and its answer each.
     messages: Vec<Json>,
+    num_system: usize,
     seed: u64,
     start: Instant,
+}
+
+/// A conversation to be answered.
+struct Prompt {
+    messages: Vec<Json>,
+    text: String,
+    ids: Vec<u32>,
+    /// Turns that it lacks.
+    left_out: usize,
 }
 
 /// One answer.
@@ -81,6 +141,10 @@ struct Turn {
     usage: Usage,
     timings: Timings,
     cache: CacheReport,
+    /// Turns that the prompt lacked.
+    left_out: usize,
+    /// Whether it ended because nothing more fits.
+    is_full: bool,
 }
 
 impl Chat {
@@ -96,29 +160,80 @@ impl Chat {
             template,
             transcripts: Transcripts::new(tokenizer),
             messages: args.system.iter().map(|text| json!({ "role": "system", "content": text })).collect(),
+            num_system: usize::from(args.system.is_some()),
             seed: args.sampling.seed(),
             start: Instant::now(),
         })
     }
 
-    /// Answers a line, printing the answer on the way unless JSON is wanted.
+    fn num_turns(&self) -> usize {
+        (self.messages.len() - self.num_system) / 2
+    }
+
+    /// Takes back the last turn, if there is one.
+    fn undo(&mut self) -> Shortened {
+        let left = self.num_turns().saturating_sub(1);
+        self.shorten_to(left)
+    }
+
+    /// Takes back all turns.
+    fn clear(&mut self) -> Shortened {
+        self.shorten_to(0)
+    }
+
+    fn shorten_to(&mut self, left: usize) -> Shortened {
+        let taken_back = self.num_turns() - left;
+        self.messages.truncate(self.num_system + 2 * left);
+        Shortened { taken_back, left }
+    }
+
+    /// Answers a line, printing the answer on the way unless JSON is wanted. After an error nothing has changed.
     fn turn(&mut self, line: &str, args: &Args) -> Result<Turn> {
-        self.messages.push(json!({ "role": "user", "content": line }));
-        let now_unix_s = template::now_unix_s();
-        let options = RenderOptions { add_generation_prompt: true, now_unix_s, ..RenderOptions::default() };
-        let prompt = self.template.render(&Json::from(self.messages.clone()), &options)?;
-        let prompt_ids = self.transcripts.encode_prompt(&prompt)?;
+        let prompt = self.fit(json!({ "role": "user", "content": line }), args)?;
         let request = Request {
-            prompt: prompt_ids.clone(),
+            prompt: prompt.ids.clone(),
             max_tokens: args.max_tokens,
             sampling: args.sampling.params(self.seed),
             cache: CacheOptions { enabled: !args.no_cache, ..CacheOptions::default() },
             ..Request::default()
         };
-        let turn = self.answer(request, !args.json)?;
-        self.transcripts.remember(&prompt, &prompt_ids, &turn.ids);
+        if prompt.left_out > 0 && !args.json {
+            output::print(&format!("[the context is full: the oldest {} left out]\n", turns(prompt.left_out)));
+        }
+        let mut turn = self.answer(request, !args.json)?;
+        turn.left_out = prompt.left_out;
+        self.transcripts.remember(&prompt.text, &prompt.ids, &turn.ids);
+        self.messages = prompt.messages;
         self.messages.push(json!({ "role": "assistant", "content": turn.text }));
         Ok(turn)
+    }
+
+    /// The prompt for a new message: of the whole conversation, or of what may be kept of it.
+    fn fit(&mut self, message: Json, args: &Args) -> Result<Prompt> {
+        let allowed = self.engine.context_length();
+        let asked = |prompt: &Prompt| prompt.ids.len().saturating_add(args.max_tokens.unwrap_or(1));
+        let mut prompt = self.prompt(&message, 0)?;
+        let error = Error::ContextTooLong { asked: asked(&prompt), allowed };
+        if asked(&prompt) > allowed && args.overflow == Overflow::DropOldest {
+            for left_out in 1..=self.num_turns() {
+                prompt = self.prompt(&message, left_out)?;
+                if asked(&prompt) <= allowed / 2 {
+                    break;
+                }
+            }
+        }
+        if asked(&prompt) > allowed { Err(error) } else { Ok(prompt) }
+    }
+
+    /// The prompt of the conversation without its first `left_out` turns, and a new message.
+    fn prompt(&mut self, message: &Json, left_out: usize) -> Result<Prompt> {
+        let (system, rest) = self.messages.split_at(self.num_system);
+        let messages = [system, &rest[2 * left_out..], std::slice::from_ref(message)].concat();
+        let now_unix_s = template::now_unix_s();
+        let options = RenderOptions { add_generation_prompt: true, now_unix_s, ..RenderOptions::default() };
+        let text = self.template.render(&Json::from(messages.clone()), &options)?;
+        let ids = self.transcripts.encode_prompt(&text)?;
+        Ok(Prompt { messages, text, ids, left_out })
     }
 
     fn answer(&mut self, request: Request, streams: bool) -> Result<Turn> {
@@ -137,7 +252,8 @@ impl Chat {
                         ids.extend(more_ids);
                     }
                     Event::Finished { reason, usage, timings, cache, .. } => {
-                        return Ok(Turn { ids, text, reason, usage, timings, cache });
+                        let is_full = usage.total_tokens >= self.engine.context_length();
+                        return Ok(Turn { ids, text, reason, usage, timings, cache, left_out: 0, is_full });
                     }
                     Event::Progress { .. } => {}
                     Event::Failed { error, .. } => return Err(error),
@@ -149,6 +265,13 @@ impl Chat {
 }
 
 impl Turn {
+    /// What follows the answer.
+    fn ending(&self) -> String {
+        let newline = if self.text.ends_with('\n') { "" } else { "\n" };
+        let full = if self.is_full { "; the context is full" } else { "" };
+        format!("{newline}[{}{full}]\n", self.summary())
+    }
+
     fn summary(&self) -> String {
         let Usage { prompt_tokens, cached_tokens, completion_tokens, .. } = self.usage;
         let computed = prompt_tokens - cached_tokens;
@@ -167,6 +290,7 @@ impl Turn {
             "usage": self.usage,
             "timings": self.timings,
             "cache": self.cache,
+            "left_out_turns": self.left_out,
         })
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::Retention;
-use super::journal::{CacheEvent, EvictReason, Journal};
+use super::journal::{End, EvictReason, Journal};
 use super::order::{Policy, Rank};
 use super::trie::{MAX_GROUPS, Node, NodeId, Trie, key, key_len};
 use crate::kv::pool::Released;
 use crate::kv::{BLOCK_SIZE, BlockId, BlockPool, GroupConfig};
 
 /// One layer group's blocks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::kv) struct Group {
     pub(in crate::kv) config: GroupConfig,
     pub(in crate::kv) pool: BlockPool,
@@ -38,7 +38,7 @@ pub(in crate::kv) struct Stored {
 }
 
 /// The pools, and what their blocks hold.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::kv) struct PrefixCache {
     pub(in crate::kv) groups: Vec<Group>,
     pub(super) trie: Trie,
@@ -88,7 +88,7 @@ impl PrefixCache {
         }
         if self.groups[group].pool.num_empty() == 0 {
             let first = self.groups[group].order.first()?.node;
-            self.evict(group, first, EvictReason::Capacity);
+            self.evict(group, first, End::Evicted(EvictReason::Capacity));
         }
         self.groups[group].pool.take()
     }
@@ -165,7 +165,7 @@ impl PrefixCache {
     }
 
     /// Gives up a node's free block. Without one in the group that sees the whole context, it is worth nothing.
-    pub(super) fn evict(&mut self, group: usize, id: NodeId, reason: EvictReason) {
+    pub(super) fn evict(&mut self, group: usize, id: NodeId, end: End) {
         let is_whole = self.groups[group].config.window.is_none();
         for other in 0..self.groups.len() {
             if other != group && !is_whole {
@@ -178,14 +178,14 @@ impl PrefixCache {
             }
             if let Some(block) = self.trie.get_mut(id).slots[other].block.take() {
                 self.groups[other].pool.forget(block);
-                self.journal.push(CacheEvent::Evicted { position, num_tokens, group: other, reason });
+                self.journal.push_end(position, num_tokens, other, end);
             }
         }
-        self.prune(id, reason);
+        self.prune(id, end);
     }
 
     /// Removes a node that nothing needs any more, and its ancestors likewise.
-    pub(super) fn prune(&mut self, mut id: NodeId, reason: EvictReason) {
+    pub(super) fn prune(&mut self, mut id: NodeId, end: End) {
         loop {
             let node = self.trie.get(id);
             if node.has_block() || node.num_children > 0 || node.num_users > 0 {
@@ -193,7 +193,7 @@ impl PrefixCache {
             }
             let node = self.trie.remove(id);
             let Some(parent) = node.parent else { return };
-            self.journal.bury(node.path_hash, reason);
+            self.journal.bury(node.path_hash, end);
             self.change(parent, |parent| {
                 parent.num_children -= 1;
                 parent.num_pinned_children -= usize::from(node.is_pinned);
@@ -208,7 +208,7 @@ impl PrefixCache {
         while let Some(&(expires_ms, id)) = self.expiries.first()
             && expires_ms <= self.now_ms
         {
-            self.evict(self.primary, id, EvictReason::Expired);
+            self.evict(self.primary, id, End::Expired);
         }
     }
 
@@ -304,7 +304,7 @@ impl PrefixCache {
         }
         if let Some(from) = from {
             self.trie.get_mut(from).num_users -= 1;
-            self.prune(from, EvictReason::Capacity);
+            self.prune(from, End::Evicted(EvictReason::Capacity));
         }
     }
 }

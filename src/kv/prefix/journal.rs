@@ -8,14 +8,12 @@ const MAX_EVENTS: usize = 4096;
 /// Nodes whose end is remembered, at most.
 const MAX_TOMBSTONES: usize = 16_384;
 
-/// Why a block was given up.
+/// Why a block was given up before its time was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvictReason {
     /// Its place was needed.
     Capacity,
-    /// It was not used for its time to live.
-    Expired,
     /// Somebody asked for it.
     Asked,
     /// A longer block begins with the same tokens.
@@ -40,6 +38,15 @@ pub enum CacheEvent {
         /// How many.
         num_tokens: usize,
     },
+    /// A block was not used for its time to live, and dropped.
+    Expired {
+        /// Of its first token.
+        position: usize,
+        /// Tokens that it held.
+        num_tokens: usize,
+        /// Layer group.
+        group: usize,
+    },
     /// A block was given up.
     Evicted {
         /// Of its first token.
@@ -51,6 +58,15 @@ pub enum CacheEvent {
         /// Why.
         reason: EvictReason,
     },
+}
+
+/// How a block or a node came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was not used for its time to live.
+    Expired,
+    /// Anything else.
+    Evicted(EvictReason),
 }
 
 /// Why a request found no more than it did.
@@ -67,6 +83,8 @@ pub enum MissReason {
     Differs,
     /// It is there, under another salt.
     Salted,
+    /// The tokens differ in what the chat template wrote, not in a message. Said by whoever knows the template.
+    TemplateChanged,
     /// The request did not want the cache.
     Disabled,
 }
@@ -115,12 +133,12 @@ pub struct CacheStats {
     pub num_lost_events: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Journal {
     pub(super) stats: CacheStats,
     events: VecDeque<CacheEvent>,
     /// Path hashes of nodes that are gone. A hash that collides can only make a reason wrong, never an answer.
-    tombstones: HashMap<u64, EvictReason>,
+    tombstones: HashMap<u64, End>,
     /// Those of `tombstones`, the oldest in front; one that was stored again may be in it still.
     graves: VecDeque<u64>,
 }
@@ -131,7 +149,7 @@ impl Journal {
             CacheEvent::Stored { num_tokens, .. } => self.stats.written_tokens += num_tokens as u64,
             CacheEvent::Hit { num_tokens } => self.stats.read_tokens += num_tokens as u64,
             CacheEvent::Evicted { reason: EvictReason::Capacity, .. } => self.stats.num_evicted += 1,
-            CacheEvent::Evicted { reason: EvictReason::Expired, .. } => self.stats.num_expired += 1,
+            CacheEvent::Expired { .. } => self.stats.num_expired += 1,
             CacheEvent::Evicted { .. } => self.stats.num_dropped += 1,
         }
         if self.events.len() == MAX_EVENTS {
@@ -145,9 +163,17 @@ impl Journal {
         self.events.drain(..).collect()
     }
 
+    /// Takes note that a block has come to its end.
+    pub(super) fn push_end(&mut self, position: usize, num_tokens: usize, group: usize, end: End) {
+        self.push(match end {
+            End::Expired => CacheEvent::Expired { position, num_tokens, group },
+            End::Evicted(reason) => CacheEvent::Evicted { position, num_tokens, group, reason },
+        });
+    }
+
     /// Remembers why a node is gone.
-    pub(super) fn bury(&mut self, path_hash: u64, reason: EvictReason) {
-        if self.tombstones.insert(path_hash, reason).is_none() {
+    pub(super) fn bury(&mut self, path_hash: u64, end: End) {
+        if self.tombstones.insert(path_hash, end).is_none() {
             self.graves.push_back(path_hash);
         }
         while self.graves.len() > MAX_TOMBSTONES {
@@ -160,8 +186,8 @@ impl Journal {
     /// Why the node of this path is gone, if it ever was there and that is not too long ago.
     pub(super) fn cause_of_death(&self, path_hash: u64) -> Option<MissReason> {
         match self.tombstones.get(&path_hash)? {
-            EvictReason::Expired => Some(MissReason::Expired),
-            _ => Some(MissReason::Evicted),
+            End::Expired => Some(MissReason::Expired),
+            End::Evicted(_) => Some(MissReason::Evicted),
         }
     }
 }

@@ -65,6 +65,16 @@ impl PrefixCache {
         hit
     }
 
+    /// What [`PrefixCache::find`] would find at a later time.
+    pub(in crate::kv) fn find_at(&self, now_ms: u64, salt: &str, tokens: &[u32]) -> Hit {
+        if self.expiries.first().is_none_or(|&(expires_ms, _)| expires_ms > now_ms) {
+            return self.find(salt, tokens);
+        }
+        let mut later = self.clone();
+        later.set_now(now_ms);
+        later.find(salt, tokens)
+    }
+
     /// The child of `parent` that begins most like `key` and still has its blocks.
     fn tail(&self, parent: NodeId, key: &Key) -> Option<(NodeId, usize)> {
         let is_whole = |node: NodeId| (0..self.groups.len()).all(|g| self.trie.get(node).slots[g].block.is_some());

@@ -1,7 +1,7 @@
 //! What callers do to the cache on purpose.
 
 use super::PrefixCache;
-use super::journal::{CacheEvent, EvictReason};
+use super::journal::{CacheEvent, End, EvictReason};
 use super::order::{Policy, Rank};
 use super::trie::{MAX_GROUPS, NodeId, common_len, key, key_len};
 use crate::kv::BLOCK_SIZE;
@@ -102,7 +102,7 @@ impl PrefixCache {
         for group in (0..num_groups).filter(|&group| group != primary).chain([primary]) {
             let Some(node) = self.trie.find(id) else { return true };
             if self.is_free(group, node) && self.may_go(group, node) {
-                self.evict(group, id, reason);
+                self.evict(group, id, End::Evicted(reason));
             }
         }
         !self.trie.contains(id)

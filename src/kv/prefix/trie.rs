@@ -102,7 +102,7 @@ impl Node {
 pub(super) type Likeness<'a> = Box<dyn Iterator<Item = (NodeId, usize)> + 'a>;
 
 /// All nodes. The map is ordered, so the tokens that begin most like others are next to them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Trie {
     nodes: Vec<Option<Node>>,
     unused: Vec<NodeId>,

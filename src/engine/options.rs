@@ -1,0 +1,44 @@
+//! How an engine works.
+
+use super::scheduler::Batching;
+use crate::kv::Policy;
+
+/// What can be chosen when an engine is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EngineOptions {
+    /// Sequences that run at once, at most (and no more than the model's batches take).
+    pub max_running: usize,
+    /// Requests that wait, at most.
+    pub max_waiting: usize,
+    /// Tokens of a step, at most (and no more than the model's batches take).
+    pub budget_tokens: usize,
+    /// Requests without a seed get one derived from this.
+    pub seed: u64,
+    /// How the prefix cache chooses what to give up.
+    pub cache_policy: Policy,
+    /// When waiting requests join those that run.
+    pub batching: Batching,
+    /// Whether steps mix parts of prompts with answers; otherwise prompts are computed first and whole, as far as a batch
+    /// takes them, and answers stand still meanwhile.
+    pub chunked_prefill: bool,
+    /// Milliseconds that a submission to the device should take; see [`super::Engine::set_step_target`].
+    pub step_target_ms: Option<f64>,
+    /// The head start of a level of priority, in milliseconds.
+    pub priority_step_ms: f64,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            max_running: usize::MAX,
+            max_waiting: 256,
+            budget_tokens: usize::MAX,
+            seed: 0,
+            cache_policy: Policy::Lru,
+            batching: Batching::Continuous,
+            chunked_prefill: true,
+            step_target_ms: None,
+            priority_step_ms: 10_000.0,
+        }
+    }
+}
