@@ -1,4 +1,4 @@
-//! How an engine works.
+//! What can be chosen when an engine is made.
 
 use super::scheduler::Batching;
 use crate::kv::Policy;
