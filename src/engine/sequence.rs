@@ -131,6 +131,7 @@ impl Sequence {
         let mut heir = self.choices.remove(0);
         heir.choices = std::mem::take(&mut self.choices);
         heir.report = self.report;
+        heir.group = self.group.take();
         heir.clock.follow(&self.clock);
         Some(std::mem::replace(self, heir))
     }
