@@ -158,7 +158,7 @@ impl<F: Forward> Engine<F> {
         };
         let mut choices = (0..).zip(&ids).map(make);
         if let Some(mut first) = choices.next() {
-            first.choices.extend(choices.map(Sequence::as_choice));
+            first.choices.extend(choices.map(Sequence::into_choice));
             self.scheduler.waiting_mut().push(first);
         }
         Ok(ids)

@@ -91,7 +91,7 @@ impl Sequence {
     }
 
     /// The same as a further choice of a request, which counts once.
-    pub(super) fn as_choice(self) -> Self {
+    pub(super) fn into_choice(self) -> Self {
         Self { group: None, ..self }
     }
 
