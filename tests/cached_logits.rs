@@ -112,6 +112,7 @@ impl<'a, E: Executor> Server<'a, E> {
                 match event {
                     Event::Text { request, ids, .. } => answers[index(request)].ids.extend(ids),
                     Event::Finished { request, usage, .. } => answers[index(request)].usage = usage,
+                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => panic!("{error}"),
                 }
             }
