@@ -282,7 +282,7 @@ fn what_a_page_sends_is_checked() {
     assert!(error(|s| s.workload.arrivals = Arrivals::Bursts { per_s: 1.0, size: 0 }).contains("size: 0"));
     assert!(error(|s| s.workload.classes.clear()).contains("classes: 0"));
     assert!(error(|s| s.workload.classes[0].answer.min = 0).contains("answer.min: 0"));
-    assert!(error(|s| s.workload.classes[0].prompt.max = 3).contains("context") == false);
+    assert!(error(|s| s.workload.classes[0].prompt.max = 0).contains("prompt.max: 0 asked, 1"));
     assert!(error(|s| s.workload.classes[0].priority = 1001).contains("priority: 1001"));
     assert!(error(|s| s.cost.bytes_per_s = 0.0).contains("bytes_per_s: 0"));
     assert!(error(|s| s.max_running = 0).contains("max_running: 0"));

@@ -41,6 +41,7 @@ pub(crate) fn print() {
     at_once();
     arriving();
     chunks();
+    variance();
     published();
     slots();
     println!("\nSimulated in {:.1} s.", start.elapsed().as_secs_f64());
@@ -123,6 +124,36 @@ fn chunks() {
     }
 }
 
+/// Where static batching is worst: hardly any prompt, so that a step costs about the same whoever is left in it, and a batch
+/// takes as long as its longest answer.
+fn variance() {
+    println!(
+        "\n### Continuous over static, by the variance of answers: all at once, 16 prompt tokens, 128 answer tokens on average"
+    );
+    let slots: [usize; 4] = [8, 32, 64, 128];
+    let names: Vec<String> = slots.iter().map(|slots| format!("{slots} slots")).collect();
+    head(&[&["spread"][..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat(), 1);
+    for spread in [0.0, 0.5, 1.0, 1.5, 2.0] {
+        let class = Class {
+            name: "all".to_owned(),
+            share: 1.0,
+            prompt: Lengths { mean: 16.0, spread: 0.0, min: 16, max: 16 },
+            answer: Lengths { mean: 128.0, spread, min: 1, max: 4096 },
+            priority: 0,
+        };
+        let workload = Workload { classes: vec![class], ..Workload::mixed(Arrivals::AtOnce, NUM_REQUESTS, 0.0) };
+        let ratio = |max_running| {
+            let per_s = |batching| {
+                let simulation =
+                    Simulation { workload: workload.clone(), max_running, batching, ..Simulation::default() };
+                complete(&simulation).report().generated_tokens_per_s
+            };
+            format!("{:.2}x", per_s(Batching::Continuous) / per_s(Batching::Static))
+        };
+        row(&[vec![spread.to_string()], slots.map(ratio).to_vec()].concat());
+    }
+}
+
 /// The set-up of the best-known measurement, as far as it is public: OPT 13B on an A100 of 40 GB, 1,000 prompts of 512 tokens,
 /// answers of 128 tokens on average with an exponential tail up to 1,536. Blocks for 15,000 tokens are left beside the
 /// weights. Frameworks without paging reserve the longest answer for each sequence: 7 of 2,048 tokens.
@@ -170,8 +201,8 @@ fn published() {
 /// How the ratios depend on the slots and on the machine.
 fn slots() {
     println!("\n### Continuous over static and over none, by slots: all at once, spread 1, 200 requests");
-    let slots = [1, 2, 4, 8, 16, 64, 256];
-    let names: Vec<String> = slots.iter().map(|slots| format!("{slots} slots")).collect();
+    let slots: [usize; 6] = [2, 4, 8, 16, 64, 256];
+    let names: Vec<String> = slots.iter().map(usize::to_string).collect();
     head(&[&["machine"][..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat(), 1);
     for (name, cost) in [
         ("8B on an H100", CostModel::SERVER),

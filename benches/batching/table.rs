@@ -30,8 +30,8 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The columns that all tables have.
-pub(crate) const COLUMNS: [&str; 7] =
-    ["tokens/s", "occupancy", "TTFT, s", "inter-token, ms", "end to end, s", "over static", "over none"];
+pub(crate) const COLUMNS: [&str; 8] =
+    ["tokens/s", "occupancy", "preempted", "TTFT, s", "inter-token, ms", "end to end, s", "over static", "over none"];
 
 /// Their cells; `base` is the generated tokens per second of the modes that there are so far: none, static.
 pub(crate) fn cells(report: &Report, base: &[f64]) -> Vec<String> {
@@ -41,6 +41,7 @@ pub(crate) fn cells(report: &Report, base: &[f64]) -> Vec<String> {
     vec![
         number(report.generated_tokens_per_s),
         format!("{:.0} %", 100.0 * report.occupancy),
+        report.num_preemptions.to_string(),
         percentiles(report.ttft_ms, 1000.0),
         percentiles(report.inter_token_ms, 1.0),
         percentiles(report.end_to_end_ms, 1000.0),
