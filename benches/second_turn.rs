@@ -72,7 +72,6 @@ impl Server {
                         let cpu_ms = process_ms().zip(cpu_before_ms).map_or(0.0, |(after, before)| after - before);
                         return (Ttft { wall_ms: timings.ttft_ms, cpu_ms }, usage);
                     }
-                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => panic!("{error}"),
                 }
             }

@@ -62,7 +62,9 @@ try {
       rows.push(row(`${name}, round ${round}`, result));
     }
   }
-  console.log(`${numTokens} tokens, ${file}, ${await browser.version()}, ${adapter.description || adapter.architecture}\n`);
+  console.log(
+    `${numTokens} tokens, ${file}, ${await browser.version()}, ${adapter.description || adapter.architecture}\n`,
+  );
   console.log('| step target | frames | median gap | P95 | P99 | longest | steps | TTFT |');
   console.log('| --- | --: | --: | --: | --: | --: | --: | --: |');
   console.log(rows.join('\n'));
