@@ -67,12 +67,11 @@ impl Server {
         loop {
             for event in block_on(self.engine.step(now)) {
                 match event {
-                    Event::Text { .. } => {}
+                    Event::Text { .. } | Event::Progress { .. } => {}
                     Event::Finished { usage, timings, .. } => {
                         let cpu_ms = process_ms().zip(cpu_before_ms).map_or(0.0, |(after, before)| after - before);
                         return (Ttft { wall_ms: timings.ttft_ms, cpu_ms }, usage);
                     }
-                    Event::Progress { .. } => {}
                     Event::Failed { error, .. } => panic!("{error}"),
                 }
             }

@@ -4,11 +4,12 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use common::golden::{open_gpu, tiny_model};
 use common::load::{NUM_REQUESTS, fifth, round, serve};
-use pagewise::engine::{Engine, EngineOptions, Event, Request, Timeouts};
+use pagewise::engine::{Engine, EngineOptions, Event, Request, SamplingParams, Timeouts};
 use pagewise::gguf::{self, FileSource};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
@@ -21,8 +22,10 @@ fn alone<F: Forward>(engine: &mut Engine<F>, request: &Request) -> Vec<u32> {
     engine.cache_clear();
     engine.submit(Request { timeouts: Timeouts::default(), ..request.clone() }, 0.0).unwrap();
     let mut answer = Vec::new();
+    let clock_ms = Cell::new(0.0);
+    let now = || clock_ms.replace(clock_ms.get() + 5.0);
     while engine.has_work() {
-        for event in block_on(engine.step(|| 0.0)) {
+        for event in block_on(engine.step(now)) {
             if let Event::Text { ids, .. } = event {
                 answer.extend(ids);
             }
@@ -64,4 +67,35 @@ fn two_hundred_mixed_requests_answer_as_they_do_alone() {
         num_preemptions += engine.metrics().num_preemptions;
     }
     assert!(num_preemptions > 0, "the pools are too large to matter");
+}
+
+/// The adapter as a GPU would be used: there, long steps are cut.
+#[test]
+fn a_step_in_many_submissions_computes_the_same() {
+    let (path, prompts) = tiny_model("tiny-llama");
+    let source = FileSource::open(&path).unwrap();
+    let gguf = block_on(gguf::open(&source)).unwrap();
+    let options = ModelOptions { kv: KvFormat::F32, context_length: Some(256), ..ModelOptions::default() };
+    let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata).unwrap());
+    let request = Request {
+        prompt: prompts[0].ids.clone(),
+        max_tokens: Some(12),
+        sampling: SamplingParams::greedy(),
+        ignore_end_of_generation: true,
+        ..Request::default()
+    };
+    let answer = |step_target_ms| {
+        let model = block_on(load_gpu(&gguf, &source, open_gpu().remove(1), &options, |_| Ok(()))).unwrap();
+        assert!(model.executor().gpu().tuning().cuts_steps);
+        let groups = model.groups();
+        let options = EngineOptions { step_target_ms, ..EngineOptions::default() };
+        let mut engine = Engine::new(model, Rc::clone(&tokenizer), groups, options);
+        let answer = alone(&mut engine, &request);
+        let gpu_ms = engine.forward().gpu_ms();
+        println!("the last step took {gpu_ms:?} ms on the device");
+        assert!(gpu_ms.is_none_or(|ms| ms > 0.0));
+        answer
+    };
+    // Steps take 5 ms by the clock of `alone`, so all but the first are cut as often as can be.
+    assert_eq!(answer(Some(1e-6)), answer(None));
 }

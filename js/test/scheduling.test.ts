@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { combine } from '../src/choices.js';
+import { collect, combine } from '../src/choices.js';
+import { Generation } from '../src/generation.js';
 import { Engine, PagewiseError, type StepTrace } from '../src/index.js';
 import { checkStepTargets, followVisibility, type PageVisibility } from '../src/load-options.js';
 import type { FinishedEvent } from '../src/protocol.js';
@@ -116,6 +117,23 @@ describe('several answers', () => {
     await expect(engine.chat.completions.create({ messages, n: 2 })).rejects.toMatchObject({
       code: 'deadline_exceeded',
     });
+  });
+
+  test('are in order, whichever ends first', async () => {
+    const generation = new Generation(2, () => undefined);
+    const totals = {
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, prompt_tokens_details: { cached_tokens: 0 } },
+      timings: { queue_ms: 0, ttft_ms: 0, tpot_ms: null, prefill_tokens_per_s: null, decode_tokens_per_s: null },
+      cache: { read_tokens: 0, written_tokens: 0, miss: null },
+    };
+    for (const choice of [1, 0]) {
+      generation.push({ kind: 'text', request: 1, choice, text: `answer ${choice}` });
+      generation.push({ kind: 'finished', request: 1, choice, reason: choice === 0 ? 'stop' : 'length', ...totals });
+    }
+    expect((await collect(generation)).choices).toEqual([
+      { text: 'answer 0', reason: 'stop' },
+      { text: 'answer 1', reason: 'length' },
+    ]);
   });
 
   test('cost what the one that reused least had to compute', () => {

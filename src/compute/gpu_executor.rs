@@ -92,7 +92,8 @@ impl GpuExecutor {
             (compiled.class.runs(step) && grid.iter().all(|&size| size > 0)).then_some((compiled, grid))
         });
         let active: Vec<_> = grids.collect();
-        let part_size = active.len().div_ceil(num_submits.max(1)).max(1);
+        let num_submits = if self.gpu.tuning().cuts_steps { num_submits.max(1) } else { 1 };
+        let part_size = active.len().div_ceil(num_submits).max(1);
         // Even nothing is read back.
         let num_parts = active.len().div_ceil(part_size).max(1);
         let mut commands = Vec::with_capacity(num_parts);

@@ -48,19 +48,37 @@ pub struct Tuning {
     pub tiled: bool,
     /// Most tokens in a step.
     pub max_tokens: usize,
+    /// Whether a long step is cut into several submissions, so that others who draw on the same device get their turn.
+    /// Where the CPU computes, a page is drawn by other threads, and more submissions only delay it
+    /// (`benches/frames/run.mjs`).
+    pub cuts_steps: bool,
 }
 
 impl Tuning {
     /// For SwiftShader, and what every adapter can fall back to: lanes share nothing.
-    pub const SOFTWARE: Self =
-        Self { reduce: Reduce::Lane, lanes: 1, workgroup: 32, sample_lanes: 16, tiled: false, max_tokens: 32 };
+    pub const SOFTWARE: Self = Self {
+        reduce: Reduce::Lane,
+        lanes: 1,
+        workgroup: 32,
+        sample_lanes: 16,
+        tiled: false,
+        max_tokens: 32,
+        cuts_steps: false,
+    };
 
     /// For other adapters that compute on the CPU, without subgroups.
     pub const WIDE_SOFTWARE: Self = Self { reduce: Reduce::Workgroup, lanes: 8, ..Self::SOFTWARE };
 
     /// For GPUs, without subgroups.
-    pub const GPU: Self =
-        Self { reduce: Reduce::Workgroup, lanes: 32, workgroup: 128, sample_lanes: 256, tiled: true, max_tokens: 256 };
+    pub const GPU: Self = Self {
+        reduce: Reduce::Workgroup,
+        lanes: 32,
+        workgroup: 128,
+        sample_lanes: 256,
+        tiled: true,
+        max_tokens: 256,
+        cuts_steps: true,
+    };
 
     /// Picks for an adapter. `subgroup_lanes` is its smallest subgroup, or 1 if it has none.
     pub fn choose(kind: AdapterKind, subgroup_lanes: u32) -> Self {
@@ -79,7 +97,7 @@ impl Tuning {
     /// This choice and safer ones, to be tried in order: without subgroups, then without anything that lanes share.
     pub fn fallbacks(self) -> Vec<Self> {
         let shared = Self { reduce: Reduce::Workgroup, ..self };
-        let alone = Self { max_tokens: self.max_tokens, ..Self::SOFTWARE };
+        let alone = Self { max_tokens: self.max_tokens, cuts_steps: self.cuts_steps, ..Self::SOFTWARE };
         match self.reduce {
             Reduce::Subgroup => vec![self, shared, alone],
             Reduce::Workgroup => vec![self, alone],

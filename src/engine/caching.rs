@@ -141,7 +141,7 @@ impl<F: Forward> Engine<F> {
         let hit = cache.enabled.then(|| self.kv.find_at(whole_ms(now_ms), &cache.salt, prompt));
         let fitting = hit.map(|hit| {
             let num_tokens = prompt.len();
-            self.scheduler.fit(num_tokens, hit.clone(), &self.kv, &self.limits).unwrap_or(hit)
+            self.scheduler.fit_tokens(num_tokens, hit.clone(), &self.kv, &self.limits).unwrap_or(hit)
         });
         Ok(CacheReport::of(fitting.as_ref(), prompt))
     }

@@ -11,7 +11,7 @@ use super::output::{FinishReason, Output};
 use super::pace::Pace;
 use super::queue::Rank;
 use super::recorder::{Present, Recorder, StepRecord};
-use super::sampling::{LogitEdits, bad_value, derived_seed};
+use super::sampling::derived_seed;
 use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
 use super::sequence::Sequence;
 use super::trace::{StepPart, StepTrace, Tracer};
@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
     forward: F,
-    tokenizer: Rc<Tokenizer>,
+    pub(super) tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
     pub(super) scheduler: Scheduler,
     pub(super) groups: CacheGroups,
@@ -149,38 +149,19 @@ impl<F: Forward> Engine<F> {
                 None => derived_seed(self.options.seed, id.0),
             };
             let output = Output::new(&request, &self.tokenizer, max_tokens);
-            Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms)
+            let mut sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
+            if index > 0 {
+                // However many choices: it is one request.
+                sequence.group = None;
+            }
+            sequence
         };
         let mut choices = (0..).zip(&ids).map(make);
         if let Some(mut first) = choices.next() {
-            first.choices.extend(choices.map(Sequence::as_choice));
+            first.choices.extend(choices.map(Sequence::into_choice));
             self.scheduler.waiting_mut().push(first);
         }
         Ok(ids)
-    }
-
-    /// The most tokens of a request's answers, and the edits of their logits.
-    pub(super) fn check_request(&self, request: &Request, num_choices: usize) -> Result<(usize, LogitEdits)> {
-        let vocab_size = self.tokenizer.vocab_size();
-        request.validate(vocab_size)?;
-        let most_choices = self.limits.max_rows;
-        if !(1..=most_choices).contains(&num_choices) {
-            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
-        }
-        let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
-        if asked > allowed {
-            return Err(Error::ContextTooLong { asked, allowed });
-        }
-        let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
-        let edits = LogitEdits::new(request, vocab_size)?;
-        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
-        let max_edits = self.limits.max_edits;
-        if most > max_edits {
-            let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");
-            return Err(bad_value("logits changed by penalties and logit_bias", most, allowed));
-        }
-        Ok((max_tokens, edits))
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.

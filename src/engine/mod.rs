@@ -7,6 +7,7 @@
 
 mod batch;
 mod caching;
+mod check;
 mod deadline;
 #[expect(clippy::module_inception, reason = "the engine is the noun of this module")]
 mod engine;

@@ -19,6 +19,8 @@ pub(super) struct Pace {
     y: f64,
     xx: f64,
     xy: f64,
+    /// Tokens of the largest step, fading like the others.
+    largest: f64,
     /// Mean time from the first step to the end of an answer.
     service_ms: Option<f64>,
 }
@@ -34,6 +36,7 @@ impl Pace {
             y: add(self.y, y),
             xx: add(self.xx, x * x),
             xy: add(self.xy, x * y),
+            largest: x.max(DECAY * self.largest),
             service_ms: self.service_ms,
         };
     }
@@ -69,7 +72,8 @@ impl Pace {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float beyond the range saturates")]
     pub(super) fn budget(&self, target_ms: f64, num_running: usize, max_tokens: usize) -> usize {
         let least = num_running.saturating_add(MIN_PROMPT_TOKENS);
-        let within = |(fixed, slope): (f64, f64)| ((target_ms - fixed) / slope).max(0.0) as usize;
+        // Small steps are bound by bandwidth and say little about large ones: twice what is known is as far as they carry.
+        let within = |(fixed, slope): (f64, f64)| ((target_ms - fixed) / slope).clamp(0.0, 2.0 * self.largest) as usize;
         // Nothing is known before the first step.
         self.line().map_or(least, within).clamp(least.min(max_tokens), max_tokens)
     }
@@ -101,11 +105,16 @@ mod tests {
     #[test]
     fn the_budget_follows_the_line_through_the_steps() {
         assert_eq!(Pace::default().budget(30.0, 3, 512), 35);
-        // 5 ms and 0.1 ms a token: 250 tokens in 30 ms.
-        let fast = pace(&[(1, 5.1), (32, 8.2), (101, 15.1)]);
-        assert_eq!(fast.budget(30.0, 1, 512), 250);
-        assert_eq!(fast.budget(200.0, 1, 512), 512);
-        assert_eq!((fast.num_submits(30.0, 250), fast.num_submits(30.0, 500)), (1, 2));
+        // 5 ms and 0.125 ms a token: 200 tokens in 30 ms.
+        let fast = pace(&[(1, 5.125), (32, 9.0), (136, 22.0)]);
+        assert!((199..=200).contains(&fast.budget(30.0, 1, 512)));
+        assert_eq!(fast.budget(200.0, 1, 512), 272, "no more than twice the largest step");
+        assert_eq!(
+            pace(&[(4, 5.0), (8, 5.0), (6, 5.0)]).budget(30.0, 8, 512),
+            40,
+            "decoding alone says nothing of prompts"
+        );
+        assert_eq!((fast.num_submits(30.0, 199), fast.num_submits(30.0, 300)), (1, 2));
         // A device on which a token alone takes longer than the target.
         let slow = pace(&[(1, 350.0), (64, 4400.0)]);
         assert_eq!(slow.budget(30.0, 2, 512), 34);

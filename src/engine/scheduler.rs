@@ -174,8 +174,7 @@ impl Scheduler {
             && first.rank < last.sequence.rank
         {
             let hit = find(first, kv);
-            if self.is_being_computed(first, &hit)
-                || self.num_slots() > 0 && self.fit(first.tokens().len(), hit, kv, limits).is_some()
+            if self.is_being_computed(first, &hit) || self.num_slots() > 0 && self.fit(first, hit, kv, limits).is_some()
             {
                 break;
             }
@@ -255,7 +254,7 @@ impl Scheduler {
                 passed_over.push(sequence.rank);
                 continue;
             }
-            let Some(hit) = self.fit(sequence.tokens().len(), hit, kv, limits) else { return };
+            let Some(hit) = self.fit(sequence, hit, kv, limits) else { return };
             let rank = sequence.rank;
             self.admit(rank, &hit, kv);
             self.place(self.running.len() - 1, kv, room, plan);
@@ -295,16 +294,21 @@ impl Scheduler {
         let choices = std::mem::take(&mut sequence.choices);
         for sequence in std::iter::once(sequence).chain(choices) {
             let hit = find(&sequence, kv);
-            match self.fit(sequence.tokens().len(), hit, kv, limits).filter(|_| self.num_slots() > 0) {
+            match self.fit(&sequence, hit, kv, limits).filter(|_| self.num_slots() > 0) {
                 Some(hit) => self.start(sequence, &hit, kv),
                 None => self.waiting.push(sequence),
             }
         }
     }
 
-    /// The hit if a sequence of `num_tokens` fits with it: with all of its blocks, not only those of its first part, or it would soon
-    /// be preempted again. Rows are only copied if there is room for their source as well.
-    pub(super) fn fit(&self, num_tokens: usize, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
+    /// The hit if the sequence fits with it.
+    fn fit(&self, sequence: &Sequence, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
+        self.fit_tokens(sequence.tokens().len(), hit, kv, limits)
+    }
+
+    /// The hit if a sequence of `num_tokens` fits with it: with all of its blocks, not only those of its first part, or it
+    /// would soon be preempted again. Rows are only copied if there is room for their source as well.
+    pub(super) fn fit_tokens(&self, num_tokens: usize, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
         let fits = |hit: &Hit| kv.admits_hit(hit, num_tokens, self.running.is_empty());
         if hit.num_rows() * kv.num_groups() <= limits.max_copies && fits(&hit) {
             return Some(hit);

@@ -91,7 +91,7 @@ impl Sequence {
     }
 
     /// The same as a further choice of a request, which counts once.
-    pub(super) fn as_choice(self) -> Self {
+    pub(super) fn into_choice(self) -> Self {
         Self { group: None, ..self }
     }
 
@@ -131,6 +131,7 @@ impl Sequence {
         let mut heir = self.choices.remove(0);
         heir.choices = std::mem::take(&mut self.choices);
         heir.report = self.report;
+        heir.group = self.group.take();
         heir.clock.follow(&self.clock);
         Some(std::mem::replace(self, heir))
     }

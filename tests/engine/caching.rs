@@ -68,6 +68,20 @@ fn a_request_that_was_preempted_counts_once() {
 }
 
 #[test]
+fn several_answers_are_one_request_whichever_is_cancelled() {
+    for cancelled in [None, Some(0), Some(1)] {
+        let mut runner = Setup::default().build();
+        let ids = runner.submit_choices(&grouped("a", 0), 3);
+        if let Some(index) = cancelled {
+            assert!(runner.engine.cancel(ids[index]));
+        }
+        runner.finish();
+        let (groups, _) = runner.engine.cache_groups();
+        assert_eq!((groups[0].num_requests, groups[0].prompt_tokens), (1, 40), "{cancelled:?}");
+    }
+}
+
+#[test]
 fn the_group_that_was_used_longest_ago_is_forgotten() {
     let mut runner = Setup::default().build();
     for index in 0..MAX_CACHE_GROUPS {
