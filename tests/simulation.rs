@@ -198,6 +198,21 @@ fn chunks_trade_the_long_prompts_first_token_for_the_others_tail() {
     assert!(long(&chunked) > long(&whole), "{} {}", long(&chunked), long(&whole));
 }
 
+/// Decode is bound by bandwidth, so its steps do not tell what the tokens of a prompt will cost.
+#[test]
+fn a_step_target_holds_when_a_long_prompt_comes_after_a_while_of_decoding() {
+    let mut workload = Workload::mixed(Arrivals::Poisson { per_s: 5.0 }, 60, 0.5);
+    workload.classes.iter_mut().for_each(|class| class.answer.mean = 50.0);
+    let longest_ms = |step_target_ms| {
+        let simulation =
+            Simulation { workload: workload.clone(), step_target_ms, budget_tokens: 8192, ..Simulation::default() };
+        let outcome = simulate(&simulation).unwrap();
+        outcome.steps.iter().map(|step| step.end_ms - step.start_ms).fold(0.0, f64::max)
+    };
+    assert!(longest_ms(None) > 100.0, "{}", longest_ms(None));
+    assert!(longest_ms(Some(30.0)) < 45.0, "{}", longest_ms(Some(30.0)));
+}
+
 #[test]
 fn workloads_are_what_they_say() {
     let mean = |lengths: Vec<usize>| lengths.iter().sum::<usize>() as f64 / lengths.len() as f64;
