@@ -3,6 +3,7 @@ const chain = 'chain.rs';
 const cache = 'prefix/cache.rs';
 const lookup = 'prefix/lookup.rs';
 const order = 'prefix/order.rs';
+const restore = 'restore.rs';
 const steer = 'prefix/steer.rs';
 
 export const MUTATIONS = [
@@ -39,7 +40,7 @@ export const MUTATIONS = [
   {
     rule: 'K3: a longer block takes the place of the tail that it begins with',
     file: chain,
-    text: '                self.cache.supersede(stored.node);',
+    text: '        cache.supersede(stored.node);',
     instead: '',
   },
   {
@@ -287,5 +288,47 @@ export const MUTATIONS = [
     file: steer,
     text: '|id: &NodeId| common_len(&self.trie.get(*id).key, &begins) == len;',
     instead: '|id: &NodeId| common_len(&self.trie.get(*id).key, &begins) <= len;',
+  },
+  {
+    rule: 'restored: what is there is held before others are given up',
+    file: restore,
+    text: 'blocks.iter().flatten().for_each(|&block| self.cache.hold(group, block));',
+    instead: '',
+  },
+  {
+    rule: 'restored: neither held nor pinned blocks are given up for it',
+    file: restore,
+    text: 'end.1 - start.1 <= self.cache.num_free(group, false)',
+    instead: 'end.1 - start.1 <= self.cache.num_free(group, true)',
+  },
+  {
+    rule: 'restored: shared blocks are no more there to be taken',
+    file: restore,
+    text: 'there.is_none_or(|&node| self.cache.counts_as_free(group, node, false))',
+    instead: 'there.is_none()',
+  },
+  {
+    rule: 'restored: only what can be filled',
+    file: restore,
+    text: 'end.0 == start.0 && ',
+    instead: '',
+  },
+  {
+    rule: 'restored: all that a window sees',
+    file: restore,
+    text: '.num_unreachable(num_blocks * BLOCK_SIZE).min(num_blocks)',
+    instead: '.num_unreachable(num_blocks * BLOCK_SIZE + BLOCK_SIZE).min(num_blocks)',
+  },
+  {
+    rule: 'restored: events tell what came back, not what was a duplicate',
+    file: restore,
+    text: 'blocks.iter().filter(|it| tables.groups[it.group].held_at(it.index) == Some(it.block));',
+    instead: 'blocks.iter();',
+  },
+  {
+    rule: 'saved: what a prompt that goes on would find',
+    file: restore,
+    text: 'self.cache.without_tail(Hit { nodes, ..Hit::default() });',
+    instead: 'Hit { nodes, ..Hit::default() };',
   },
 ];

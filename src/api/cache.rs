@@ -84,6 +84,7 @@ pub(super) struct PageStats {
     num_evicted: u64,
     num_expired: u64,
     num_dropped: u64,
+    num_restored: u64,
     groups: Vec<PageGroup>,
     num_forgotten_groups: u64,
 }
@@ -129,6 +130,7 @@ impl PageStats {
             num_evicted: stats.num_evicted,
             num_expired: stats.num_expired,
             num_dropped: stats.num_dropped,
+            num_restored: stats.num_restored,
             groups: groups.into_iter().map(PageGroup::from).collect(),
             num_forgotten_groups,
         }
@@ -232,6 +234,7 @@ pub(super) fn block_bytes(num_blocks: &[usize], kv_bytes: u64, bytes_per_token: 
 pub(super) enum PageCacheEvent {
     Stored { position: usize, num_tokens: usize },
     Hit { num_tokens: usize },
+    Restored { position: usize, num_tokens: usize, group: usize },
     Expired { position: usize, num_tokens: usize, group: usize },
     Evicted { position: usize, num_tokens: usize, group: usize, reason: EvictReason },
 }
@@ -241,6 +244,7 @@ impl From<CacheEvent> for PageCacheEvent {
         match event {
             CacheEvent::Stored { position, num_tokens } => Self::Stored { position, num_tokens },
             CacheEvent::Hit { num_tokens } => Self::Hit { num_tokens },
+            CacheEvent::Restored { position, num_tokens, group } => Self::Restored { position, num_tokens, group },
             CacheEvent::Expired { position, num_tokens, group } => Self::Expired { position, num_tokens, group },
             CacheEvent::Evicted { position, num_tokens, group, reason } => {
                 Self::Evicted { position, num_tokens, group, reason }

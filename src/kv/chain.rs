@@ -20,6 +20,13 @@ pub(super) struct Chain {
     pub(super) copy: Option<PendingCopy>,
 }
 
+impl Chain {
+    /// The place behind `last`, the `num_blocks`-th node of a path.
+    pub(super) fn new(last: NodeId, num_blocks: usize, retention: Rc<Retention>, copy: Option<PendingCopy>) -> Self {
+        Self { last, num_blocks, retention, copy }
+    }
+}
+
 /// The first rows of somebody's last block, to become the first of this sequence's next one. The sources are held.
 #[derive(Debug)]
 pub(super) struct PendingCopy {
@@ -107,7 +114,7 @@ impl KvManager {
         hit.nodes.iter().for_each(|&node| self.cache.retain(node, &retention));
         let copy = hit.tail.map(|(_, num_rows)| PendingCopy { sources, num_rows });
         let num_blocks = hit.nodes.len();
-        let chain = Some(Chain { last, num_blocks, retention, copy });
+        let chain = Some(Chain::new(last, num_blocks, retention, copy));
         let id = self.insert(Tables { groups, num_tokens: num_blocks * BLOCK_SIZE, chain });
         self.grow(id, num_tokens).expect("the hit is admitted");
         id
@@ -147,17 +154,9 @@ impl KvManager {
         let mut num_new = 0;
         let first = chain.num_blocks * BLOCK_SIZE;
         while (chain.num_blocks + 1) * BLOCK_SIZE <= num_computed {
-            let index = chain.num_blocks;
-            let block = &tokens[index * BLOCK_SIZE..(index + 1) * BLOCK_SIZE];
-            let stored = store(&mut self.cache, chain.last, block, &mut tables.groups, index);
-            self.cache.move_user(Some(chain.last), Some(stored.node));
-            self.cache.retain(stored.node, &chain.retention);
-            if stored.is_new {
-                num_new += BLOCK_SIZE;
-                self.cache.supersede(stored.node);
-            }
-            chain.last = stored.node;
-            chain.num_blocks += 1;
+            let start = chain.num_blocks * BLOCK_SIZE;
+            let is_new = advance(&mut self.cache, chain, &mut tables.groups, &tokens[start..start + BLOCK_SIZE]);
+            num_new += if is_new { BLOCK_SIZE } else { 0 };
         }
         self.cache.note_stored(first, num_new);
         num_new
@@ -205,6 +204,19 @@ impl KvManager {
         }
         self.cache.move_user(Some(chain.last), None);
     }
+}
+
+/// Puts a sequence's next full block into the cache; true if it did not know the tokens.
+pub(super) fn advance(cache: &mut PrefixCache, chain: &mut Chain, tables: &mut [BlockTable], block: &[u32]) -> bool {
+    let stored = store(cache, chain.last, block, tables, chain.num_blocks);
+    cache.move_user(Some(chain.last), Some(stored.node));
+    cache.retain(stored.node, &chain.retention);
+    if stored.is_new {
+        cache.supersede(stored.node);
+    }
+    chain.last = stored.node;
+    chain.num_blocks += 1;
+    stored.is_new
 }
 
 /// Puts the block at `index` of each table that still holds it into the cache; the tables get the cache's own (K6).

@@ -15,6 +15,7 @@ mod group;
 mod manager;
 mod pool;
 mod prefix;
+mod restore;
 mod table;
 
 pub use chain::SlotCopy;
@@ -25,6 +26,7 @@ pub use prefix::{
     BlockView, CacheEvent, CacheStats, CachedView, EvictReason, Hit, Miss, MissReason, NodeId, Policy, PrefixView,
     Retention,
 };
+pub use restore::{RestoredBlock, Restoring};
 pub use table::BlockTable;
 
 /// Tokens in a block.

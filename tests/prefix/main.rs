@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
 mod random;
+mod restore;
 mod retention;
 mod rules;
 mod world;

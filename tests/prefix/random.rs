@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pagewise::kv::{BLOCK_SIZE, GroupConfig, KvManager, Policy, Retention};
+use pagewise::kv::{BLOCK_SIZE, GroupConfig, KvManager, Policy, Restoring, Retention};
 
-use crate::world::{Content, Sequence, World, contents};
+use crate::world::{Content, Saved, Sequence, World, contents};
 
 /// SplitMix64.
 struct Random(u64);
@@ -32,8 +32,13 @@ struct Run {
     known: BTreeSet<Content>,
     /// Tables without the cache, that share blocks of a sequence.
     forks: Vec<pagewise::kv::TableId>,
+    /// Prefixes that were saved.
+    saved: Vec<Saved>,
+    /// One of them, on its way back.
+    restoring: Option<(Restoring, Saved)>,
     now_ms: u64,
     num_hits: usize,
+    num_restored: usize,
 }
 
 impl Run {
@@ -52,7 +57,18 @@ impl Run {
         let mut world = World::new(configs);
         world.kv.set_policy(policy(&mut random));
         let (history, known) = (vec![(String::new(), Vec::new())], BTreeSet::new());
-        Self { random, world, history, known, forks: Vec::new(), now_ms: 0, num_hits: 0 }
+        Self {
+            random,
+            world,
+            history,
+            known,
+            forks: Vec::new(),
+            saved: Vec::new(),
+            restoring: None,
+            now_ms: 0,
+            num_hits: 0,
+            num_restored: 0,
+        }
     }
 
     fn tokens(&mut self, num: usize) -> Vec<u32> {
@@ -96,7 +112,7 @@ impl Run {
 
     fn operate(&mut self) {
         let num_live = self.world.live.len();
-        match self.random.below(24) {
+        match self.random.below(28) {
             0..6 => self.arrive(),
             6..14 if num_live > 0 => {
                 let (index, num_tokens) = (self.random.below(num_live), 1 + self.random.below(50));
@@ -129,9 +145,41 @@ impl Run {
                 assert_eq!(self.world.kv.find(&salt, &tokens), foreseen);
             }
             21 => self.steer(),
+            22..24 => self.save(),
+            24..27 => self.restore(),
             _ => {}
         }
         self.world.check(&self.known);
+    }
+
+    fn save(&mut self) {
+        let (salt, tokens) = self.history[self.random.below(self.history.len())].clone();
+        let saved = self.world.save(&salt, &tokens);
+        if saved.tokens.is_empty() {
+            return;
+        }
+        if self.saved.len() > 5 {
+            self.saved.remove(0);
+        }
+        if self.random.below(2) == 0 {
+            self.world.kv.evict(&salt, &saved.tokens[..BLOCK_SIZE]);
+        }
+        self.saved.push(saved);
+    }
+
+    /// Begins to bring a prefix back, or ends what was begun; anything may happen in between.
+    fn restore(&mut self) {
+        if let Some((restoring, saved)) = self.restoring.take() {
+            if self.random.below(4) == 0 {
+                self.world.kv.abort_restore(restoring);
+                return;
+            }
+            let retention = self.retention(saved.tokens.len());
+            self.num_restored += self.world.finish_restore(restoring, &saved, retention);
+        } else if !self.saved.is_empty() {
+            let saved = self.saved[self.random.below(self.saved.len())].clone();
+            self.restoring = self.world.begin_restore(&saved).map(|restoring| (restoring, saved));
+        }
     }
 
     /// A sequence goes on with tokens of its own.
@@ -163,8 +211,9 @@ impl Run {
         }
     }
 
-    /// Ends everything; then every block is free and can be had.
-    fn end(mut self) -> usize {
+    /// Ends everything; then every block is free and can be had. Returns the number of hits, and of blocks restored.
+    fn end(mut self) -> (usize, usize) {
+        self.restoring.take().into_iter().for_each(|(restoring, _)| self.world.kv.abort_restore(restoring));
         while !self.world.live.is_empty() {
             self.world.finish(0);
         }
@@ -180,7 +229,8 @@ impl Run {
             self.world.kv.grow(id, position + 1).unwrap();
         }
         self.world.kv.check().unwrap();
-        self.num_hits
+        assert_eq!(self.world.kv.cache_stats().num_restored, self.num_restored as u64);
+        (self.num_hits, self.num_restored)
     }
 }
 
@@ -195,11 +245,16 @@ fn policy(random: &mut Random) -> Policy {
 fn random_operations_agree_with_a_naive_model() {
     let is_long = std::env::var_os("PAGEWISE_LONG").is_some();
     let num_runs = if is_long { 5000 } else { 50 };
-    let mut num_hits = 0;
+    let (mut num_hits, mut num_restored) = (0, 0);
     for seed in 0..num_runs {
         let mut run = Run::new(seed);
         (0..200).for_each(|_| run.operate());
-        num_hits += run.end();
+        let (hits, restored) = run.end();
+        num_hits += hits;
+        num_restored += restored;
     }
-    assert!(num_hits > 500 * usize::try_from(num_runs).unwrap() / 50, "{num_hits} hits: the operations test nothing");
+    println!("{num_hits} hits, {num_restored} blocks restored");
+    let few = usize::try_from(num_runs).unwrap() / 50;
+    assert!(num_hits > 500 * few, "{num_hits} hits: the operations test nothing");
+    assert!(num_restored > 60 * few, "{num_restored} blocks restored: the operations test nothing");
 }

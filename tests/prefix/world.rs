@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use pagewise::kv::{BLOCK_SIZE, BlockView, GroupConfig, Hit, KvManager, Retention, TableId};
+use pagewise::kv::{BLOCK_SIZE, BlockView, GroupConfig, Hit, KvManager, Restoring, Retention, TableId};
 
 /// A slot's contents: stands for all tokens up to its own, and the salt.
 pub type Content = u64;
@@ -24,6 +24,16 @@ pub struct Sequence {
     pub salt: String,
     pub tokens: Vec<u32>,
     pub num_computed: usize,
+}
+
+/// A prefix that was read back from the device.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    pub salt: String,
+    /// Of full blocks.
+    pub tokens: Vec<u32>,
+    /// By block and group: what its rows held.
+    rows: Vec<Vec<Option<Vec<Content>>>>,
 }
 
 pub struct World {
@@ -124,6 +134,45 @@ impl World {
         self.finish(index);
         self.kv.check().unwrap();
         hit
+    }
+
+    /// Reads back what is cached of a prefix.
+    pub fn save(&self, salt: &str, tokens: &[u32]) -> Saved {
+        let path = self.kv.cached_path(salt, tokens);
+        let tokens = tokens[..path.len() * BLOCK_SIZE].to_vec();
+        let expected = contents(salt, &tokens);
+        let mut rows = Vec::new();
+        for (index, block) in path.iter().enumerate() {
+            let read = |group: usize, block: u32| {
+                let first = block as usize * BLOCK_SIZE;
+                let rows: Vec<_> =
+                    self.slots[group][first..first + BLOCK_SIZE].iter().map(|row| row.unwrap()).collect();
+                assert_eq!(rows, expected[index * BLOCK_SIZE..(index + 1) * BLOCK_SIZE], "K9: something else is saved");
+                rows
+            };
+            rows.push((0..).zip(block).map(|(group, block)| block.map(|block| read(group, block))).collect());
+        }
+        Saved { salt: salt.to_owned(), tokens, rows }
+    }
+
+    /// Takes the blocks that a saved prefix lacks.
+    pub fn begin_restore(&mut self, saved: &Saved) -> Option<Restoring> {
+        self.kv.begin_restore(&saved.salt, &saved.tokens, |index, group| saved.rows[index][group].is_some())
+    }
+
+    /// Fills them, and lets them be found.
+    pub fn finish_restore(&mut self, restoring: Restoring, saved: &Saved, retention: Retention) -> usize {
+        let num_tokens = restoring.num_tokens();
+        for restored in restoring.blocks().to_vec() {
+            let rows = saved.rows[restored.index][restored.group].clone().expect("only what was saved is asked for");
+            for (slot, row) in (restored.block * 16..).zip(rows) {
+                self.write(restored.group, slot, Some(row));
+            }
+        }
+        let entered = self.kv.finish_restore(restoring, &saved.salt, &saved.tokens, Rc::new(retention));
+        let next = [&saved.tokens[..num_tokens], &[1]].concat();
+        assert!(self.kv.find(&saved.salt, &next).num_tokens() >= num_tokens, "what was restored is found");
+        entered
     }
 
     /// Blocks with cached contents, as (group, position of the first row).

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::kv::BLOCK_SIZE;
+
 /// Events that wait to be fetched, at most; older ones are dropped and counted.
 const MAX_EVENTS: usize = 4096;
 
@@ -37,6 +39,15 @@ pub enum CacheEvent {
     Hit {
         /// How many.
         num_tokens: usize,
+    },
+    /// Blocks that had been saved came back.
+    Restored {
+        /// Of the first token.
+        position: usize,
+        /// Tokens that they hold.
+        num_tokens: usize,
+        /// Layer group.
+        group: usize,
     },
     /// A block was not used for its time to live, and dropped.
     Expired {
@@ -129,6 +140,8 @@ pub struct CacheStats {
     pub num_expired: u64,
     /// Blocks that were dropped on request, or because a longer one took their place.
     pub num_dropped: u64,
+    /// Blocks that had been saved and came back.
+    pub num_restored: u64,
     /// Events that nobody fetched in time.
     pub num_lost_events: u64,
 }
@@ -147,6 +160,7 @@ impl Journal {
     pub(super) fn push(&mut self, event: CacheEvent) {
         match event {
             CacheEvent::Stored { num_tokens, .. } => self.stats.written_tokens += num_tokens as u64,
+            CacheEvent::Restored { num_tokens, .. } => self.stats.num_restored += (num_tokens / BLOCK_SIZE) as u64,
             CacheEvent::Hit { num_tokens } => self.stats.read_tokens += num_tokens as u64,
             CacheEvent::Evicted { reason: EvictReason::Capacity, .. } => self.stats.num_evicted += 1,
             CacheEvent::Expired { .. } => self.stats.num_expired += 1,

@@ -21,7 +21,7 @@ impl PrefixCache {
     }
 
     /// Nodes of the full blocks that `tokens` begin with, as far as the trie knows them.
-    fn path(&self, salt: &str, tokens: &[u32]) -> Vec<NodeId> {
+    pub(in crate::kv) fn path(&self, salt: &str, tokens: &[u32]) -> Vec<NodeId> {
         let mut path = Vec::new();
         let mut last = self.trie.root(salt);
         for block in tokens.chunks_exact(BLOCK_SIZE) {
@@ -158,6 +158,11 @@ impl PrefixCache {
         if num_tokens > 0 {
             self.journal.push(CacheEvent::Stored { position, num_tokens });
         }
+    }
+
+    /// Takes note that `num_tokens` tokens from `position` on, in full blocks, came back into a layer group.
+    pub(in crate::kv) fn note_restored(&mut self, position: usize, num_tokens: usize, group: usize) {
+        self.journal.push(CacheEvent::Restored { position, num_tokens, group });
     }
 
     /// Takes note that a request found `nodes`, and `num_tokens` tokens with its tail's.
