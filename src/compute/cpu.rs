@@ -67,6 +67,12 @@ impl Executor for CpuExecutor {
         Ok(reads.iter().map(|&(id, num_words)| self.memory[id.0].borrow()[..num_words].to_vec()).collect())
     }
 
+    async fn read(&mut self, ranges: &[(BufferId, usize, usize)]) -> Result<Vec<u32>> {
+        let range =
+            |&(id, offset, len): &(BufferId, usize, usize)| self.memory[id.0].borrow()[offset..][..len].to_vec();
+        Ok(ranges.iter().flat_map(range).collect())
+    }
+
     async fn flush(&mut self) -> Result<()> {
         Ok(())
     }

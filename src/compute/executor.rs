@@ -20,6 +20,12 @@ pub trait Executor {
         num_submits: usize,
         reads: &[(BufferId, usize)],
     ) -> impl Future<Output = Result<Vec<Vec<u32>>>>;
+    /// Reads words, each range from an offset in a buffer on, one after the other, after everything that was written or run
+    /// before. They are held in memory twice: ask for a few MiB at a time.
+    ///
+    /// # Errors
+    /// As [`Executor::run`].
+    fn read(&mut self, ranges: &[(BufferId, usize, usize)]) -> impl Future<Output = Result<Vec<u32>>>;
     /// Milliseconds that the device needed for the last run, where it can tell.
     fn device_ms(&self) -> Option<f64> {
         None

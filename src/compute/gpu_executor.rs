@@ -181,6 +181,28 @@ impl Executor for GpuExecutor {
         Ok(split.collect())
     }
 
+    async fn read(&mut self, ranges: &[(BufferId, usize, usize)]) -> Result<Vec<u32>> {
+        self.gpu.fault()?;
+        let bytes = ranges.iter().map(|&(_, _, num_words)| 4 * num_words as u64).sum();
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
+        // Of its own, because reading is rare and the steps' buffer small.
+        let staging = create_readback(&self.gpu, bytes);
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut end = 0;
+        for &(id, offset_words, num_words) in ranges {
+            let (from, size) = (4 * offset_words as u64, 4 * num_words as u64);
+            encoder.copy_buffer_to_buffer(&self.buffers[id.0], from, &staging, end, size);
+            end += size;
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        let words = map(&self.gpu, &staging, bytes).await;
+        staging.destroy();
+        self.gpu.fault()?;
+        words
+    }
+
     fn device_ms(&self) -> Option<f64> {
         self.stopwatch.as_ref().and_then(Stopwatch::last_ms)
     }

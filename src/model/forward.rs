@@ -1,6 +1,7 @@
 //! The forward pass: written once, records only.
 
 use super::batch::{BatchLimits, MAX_GROUPS};
+use super::blocks::KvLayer;
 use super::config::{ModelConfig, Rope};
 use super::weights::{Part, Placement, Placer};
 use crate::Result;
@@ -40,6 +41,8 @@ pub struct Graph {
     pub rope_factors: Option<Placement>,
     /// What a step writes and reads.
     pub io: Io,
+    /// Where each layer's keys and values are, in order.
+    pub kv_layers: Vec<KvLayer>,
     /// Dispatches of one layer when there are few rows, the most of any.
     pub layer_dispatches: usize,
 }
@@ -85,6 +88,7 @@ struct Recorder<'a> {
     placer: Placer<'a>,
     io: Io,
     act: Activations,
+    kv_layers: Vec<KvLayer>,
     /// One per layer group.
     angles: Vec<BufferId>,
     /// Bound where a model has no QK norm.
@@ -101,16 +105,18 @@ impl Graph {
         let io = declare_io(&mut recording, config, layout);
         let act = declare_activations(&mut recording, config, &layout.limits);
         let placer = Placer::new(gguf, layout.binding_bytes);
+        let (kv_layers, angles) = (Vec::new(), Vec::new());
         let mut recorder =
-            Recorder { config, layout, recording, placer, io, act, angles: Vec::new(), no_head_norms: None };
+            Recorder { config, layout, recording, placer, io, act, kv_layers, angles, no_head_norms: None };
         let angles = recorder.declare_angles();
         let rope_factors = recorder.rope_factors()?;
         let embedding = recorder.embed()?;
         let layer_dispatches = recorder.layers()?;
         recorder.logits(embedding)?;
         recorder.placer.check_all_used(&config.architecture)?;
-        let Recorder { recording, placer, io, .. } = recorder;
-        Ok(Self { recording, placements: placer.placements, angles, rope_factors, io, layer_dispatches })
+        let Recorder { recording, placer, io, kv_layers, .. } = recorder;
+        let placements = placer.placements;
+        Ok(Self { recording, placements, angles, rope_factors, io, kv_layers, layer_dispatches })
     }
 }
 
@@ -243,6 +249,7 @@ impl Recorder<'_> {
         let words = slots * self.layout.kv.row_words(kv_width);
         let k_cache = self.recording.buffer(format!("k.{layer}"), words, Purpose::Kv);
         let v_cache = self.recording.buffer(format!("v.{layer}"), words, Purpose::Kv);
+        self.kv_layers.push(KvLayer { group, k: k_cache, v: v_cache });
         let kernel = CopyRows { row_words: self.layout.kv.row_words(kv_width), group };
         self.recording.dispatch(kernel, &[self.io.copies, k_cache, v_cache], RowClass::Copies);
         let norms = self.head_norms(layer)?;

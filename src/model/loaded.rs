@@ -3,12 +3,14 @@
 use std::rc::Rc;
 
 use super::batch::{Batch, BatchLimits, Forward, Logits};
+use super::blocks::{KvLayer, numbers};
 use super::config::ModelConfig;
 use super::forward::{Graph, Io, Layout};
 use super::plan::{DeviceInfo, ModelOptions, Plan, plan};
 use super::probe::probe;
 use super::rope::angles;
 use super::weights::Placement;
+use super::xxh64::Xxh64;
 use crate::compute::{CpuExecutor, Executor, Gpu, GpuExecutor, Recording, Step, Tuning};
 use crate::gguf::{ByteSource, Gguf};
 use crate::kernels::NOT_FINITE;
@@ -41,12 +43,15 @@ pub enum LoadProgress {
 /// A loaded model.
 #[derive(Debug)]
 pub struct Model<E: Executor> {
-    executor: E,
-    config: ModelConfig,
-    layout: Layout,
+    pub(super) executor: E,
+    pub(super) config: ModelConfig,
+    pub(super) layout: Layout,
     plan: Plan,
     io: Io,
+    pub(super) kv_layers: Vec<KvLayer>,
     layer_dispatches: usize,
+    /// Hash of the numbers and the weights.
+    pub(super) fingerprint: u64,
 }
 
 /// A model on a GPU.
@@ -99,13 +104,16 @@ impl<E: Executor> Model<E> {
         make: impl AsyncFnOnce(Rc<Recording>) -> Result<E>,
         mut progress: impl FnMut(LoadProgress) -> Result<()>,
     ) -> Result<Self> {
-        let Graph { recording, mut placements, angles, rope_factors, io, layer_dispatches } = graph;
+        let Graph { recording, mut placements, angles, rope_factors, io, kv_layers, layer_dispatches } = graph;
         let executor = make(Rc::new(recording)).await?;
-        let mut model = Self { executor, config, layout, plan, io, layer_dispatches };
+        let mut hash = Xxh64::new(0);
+        hash.update(&numbers(&config));
+        let mut model = Self { executor, config, layout, plan, io, kv_layers, layer_dispatches, fingerprint: 0 };
         let factors = match rope_factors {
             Some(placement) => read_floats(source, &placement).await?,
             None => Vec::new(),
         };
+        hash.update(bytemuck::cast_slice(&factors));
         for (buffer, rope) in angles {
             let positions = model.layout.limits.max_blocks * crate::kv::BLOCK_SIZE;
             let factors = if rope.has_factors { factors.as_slice() } else { &[] };
@@ -115,15 +123,17 @@ impl<E: Executor> Model<E> {
             }
         }
         placements.sort_by_key(|p| (p.tensor.part, p.tensor.offset, p.first_row));
-        model.read_weights(&placements, source, &mut progress).await?;
+        model.read_weights(&placements, source, &mut hash, &mut progress).await?;
+        model.fingerprint = hash.finish();
         Ok(model)
     }
 
-    /// Streams every placement through a small window, in file order.
+    /// Streams every placement through a small window, in file order: whatever the device, `hash` sees the same bytes.
     async fn read_weights(
         &mut self,
         placements: &[Placement],
         source: &impl ByteSource,
+        hash: &mut Xxh64,
         progress: &mut impl FnMut(LoadProgress) -> Result<()>,
     ) -> Result<()> {
         let row_bytes = |p: &Placement| p.tensor.format.row_bytes(p.tensor.row_elements());
@@ -133,6 +143,9 @@ impl<E: Executor> Model<E> {
             let tensor = &placement.tensor;
             let (bytes, k) = (row_bytes(placement), tensor.row_elements());
             let words = tensor.format.packed_row_words(k);
+            if placement.first_row == 0 {
+                hash.update(format!("{} {} {:?}", tensor.name, tensor.format, tensor.shape).as_bytes());
+            }
             let window = (WINDOW_BYTES / bytes).max(1);
             for first in (0..placement.num_rows).step_by(window) {
                 let num = window.min(placement.num_rows - first);
@@ -142,6 +155,7 @@ impl<E: Executor> Model<E> {
                     let (name, got) = (&tensor.name, read.len());
                     return Err(Error::Network(format!("tensor {name}: {} bytes asked, {got} read", num * bytes)));
                 }
+                hash.update(&read);
                 let mut packed = vec![0; num * words];
                 for (row, packed) in read.chunks_exact(bytes).zip(packed.chunks_exact_mut(words)) {
                     tensor.format.pack_row(row, packed);

@@ -4,6 +4,7 @@
 //! account. Loading streams the weights into the executor's buffers; a step only fills small buffers and replays.
 
 mod batch;
+mod blocks;
 mod config;
 mod forward;
 mod loaded;
@@ -12,8 +13,10 @@ mod plan;
 mod probe;
 mod rope;
 mod weights;
+mod xxh64;
 
 pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowSampling, TokenRow};
+pub use blocks::{KvBlocks, KvIdentity, KvLayer};
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
 pub use forward::{Graph, Io, Layout};
 pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};
@@ -21,3 +24,4 @@ pub use memory::{KV_FORMATS, KvMemory, KvShape};
 pub use plan::{DEFAULT_CONTEXT_LENGTH, DeviceInfo, MIN_CONTEXT_LENGTH, ModelOptions, Plan, plan};
 pub use probe::probe;
 pub use weights::{Part, Placement};
+pub use xxh64::Xxh64;
