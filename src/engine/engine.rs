@@ -16,14 +16,14 @@ use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
 use super::sequence::Sequence;
 use super::trace::{StepPart, StepTrace, Tracer};
 use super::{Request, RequestId};
-use crate::kv::{GroupConfig, KvManager};
+use crate::kv::{GroupConfig, KvManager, Restoring};
 use crate::model::{BatchLimits, Forward};
 use crate::text::Tokenizer;
 use crate::{Error, Result};
 
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
-    forward: F,
+    pub(super) forward: F,
     pub(super) tokenizer: Rc<Tokenizer>,
     pub(super) kv: KvManager,
     pub(super) scheduler: Scheduler,
@@ -37,6 +37,8 @@ pub struct Engine<F: Forward> {
     tracer: Tracer,
     /// What was found before a step was computed; told after it.
     early: Vec<Event>,
+    /// Blocks that are being filled.
+    pub(super) restoring: Option<Restoring>,
 }
 
 impl<F: Forward> Engine<F> {
@@ -64,6 +66,7 @@ impl<F: Forward> Engine<F> {
             pace: Pace::default(),
             tracer: Tracer::default(),
             early: Vec::new(),
+            restoring: None,
         }
     }
 
@@ -183,6 +186,7 @@ impl<F: Forward> Engine<F> {
     ///
     /// A failed step fails its requests, and no token of it is used; a lost device fails all requests.
     pub async fn step(&mut self, now: impl Fn() -> f64) -> Vec<Event> {
+        self.abort_restore();
         let start_ms = now();
         self.kv.set_now(whole_ms(start_ms));
         for (id, error) in self.scheduler.expired(start_ms) {
@@ -237,6 +241,13 @@ impl<F: Forward> Engine<F> {
         }
         self.report_waiting(&mut events);
         events
+    }
+
+    /// Lets go of blocks that were to be filled and never were.
+    pub(super) fn abort_restore(&mut self) {
+        if let Some(restoring) = self.restoring.take() {
+            self.kv.abort_restore(restoring);
+        }
     }
 
     fn ids(&self, parts: &[Part]) -> Vec<RequestId> {

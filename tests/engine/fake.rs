@@ -13,7 +13,7 @@ use pagewise::engine::{
 };
 use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
-use pagewise::model::{Batch, BatchLimits, Forward, LogitEdit, RowSampling};
+use pagewise::model::{Batch, BatchLimits, Forward, KvBlocks, KvIdentity, LogitEdit, RowSampling};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 
@@ -53,6 +53,7 @@ pub struct Fake {
     groups: Vec<GroupConfig>,
     /// Per group and slot: the token and position written last.
     slots: Vec<Vec<Option<(u32, u32)>>>,
+    pub identity: KvIdentity,
     draw: Draw,
     /// Results of coming steps; when empty, steps succeed.
     pub outcomes: Rc<RefCell<VecDeque<Result<()>>>>,
@@ -154,6 +155,33 @@ impl Forward for Fake {
     }
 }
 
+/// Keys and values of the fake: two words a slot, its token plus one and its position.
+const SLOT_WORDS: usize = 2;
+
+impl KvBlocks for Fake {
+    fn kv_identity(&self) -> KvIdentity {
+        self.identity.clone()
+    }
+
+    async fn read_blocks(&mut self, blocks: &[(usize, u32)]) -> Result<Vec<u32>> {
+        let slots = |&(group, block): &(usize, u32)| &self.slots[group][block as usize * BLOCK_SIZE..][..BLOCK_SIZE];
+        let words = |slot: &Option<(u32, u32)>| slot.map(|(token, position)| [token + 1, position]).expect("written");
+        YieldOnce::default().await;
+        Ok(blocks.iter().flat_map(slots).flat_map(words).collect())
+    }
+
+    fn write_block(&mut self, group: usize, block: u32, words: &[u32]) {
+        assert_eq!(words.len(), BLOCK_SIZE * SLOT_WORDS);
+        let slots = self.slots[group][block as usize * BLOCK_SIZE..].iter_mut();
+        slots.zip(words.chunks(SLOT_WORDS)).for_each(|(slot, words)| *slot = Some((words[0] - 1, words[1])));
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        YieldOnce::default().await;
+        self.outcomes.borrow_mut().pop_front().unwrap_or(Ok(()))
+    }
+}
+
 /// A future that is pending once.
 #[derive(Default)]
 struct YieldOnce(bool);
@@ -208,6 +236,12 @@ impl Setup {
             limits: self.limits,
             groups: self.groups.clone(),
             slots,
+            identity: KvIdentity {
+                name: "fake".to_owned(),
+                model: 1,
+                kv: "f32",
+                block_words: vec![BLOCK_SIZE * SLOT_WORDS; self.groups.len()],
+            },
             draw: self.draw,
             outcomes: Rc::clone(&outcomes),
             batches: Rc::clone(&batches),

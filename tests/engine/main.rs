@@ -12,6 +12,7 @@ mod load;
 mod load_rounds;
 mod metrics;
 mod order;
+mod persist;
 mod prefix;
 mod sampling;
 mod schedules;
