@@ -14,6 +14,26 @@ export interface CacheLookupOptions {
   salt?: string;
 }
 
+/** How what was saved is kept once it is back; as in a request. */
+export interface RestoreOptions extends CacheLookupOptions {
+  /** Blocks of lower priority are given up first. Default: 0. */
+  priority?: number;
+  /** Drop it when it was not used for so long. Default: keep it until its place is needed. */
+  ttl_seconds?: number;
+  /** Give it up last. Default: false. */
+  pin?: boolean;
+  /** What it is called in `prefixes()`. */
+  name?: string;
+}
+
+/** What came back. */
+export interface RestoredPrefix {
+  /** Tokens of it that are cached now, those that were before included; a multiple of a block's 16. */
+  tokens: number;
+  /** Blocks that were brought back. */
+  blocks: number;
+}
+
 /** Counters of the prefix cache since the model was loaded, and its state now. */
 export interface CacheStats {
   /** Blocks and tails of distinct prefixes. */
@@ -40,6 +60,8 @@ export interface CacheStats {
   numExpired: number;
   /** Blocks dropped on request, or because a longer one took their place. */
   numDropped: number;
+  /** Blocks that had been saved and came back. */
+  numRestored: number;
   /** Requests by their `prompt_cache_key`: the key that was used last in front, at most 256 of them. */
   groups: CacheGroupStats[];
   /** Keys that were forgotten, those that were not used for longest first, because there were more. */
@@ -164,6 +186,16 @@ export type CacheEvent =
       kind: 'hit';
       /** How many. */
       numTokens: number;
+    }
+  | {
+      /** Blocks that had been saved came back. */
+      kind: 'restored';
+      /** Position of the first token. */
+      position: number;
+      /** Tokens that they hold. */
+      numTokens: number;
+      /** Layer group. */
+      group: number;
     }
   | {
       /** A block was not used for its time to live, and dropped. */

@@ -2,7 +2,7 @@
  * `engine.cache`: seeing and steering the prefix cache.
  */
 
-import { checkSalt } from './cache-request.js';
+import { checkCache, checkSalt } from './cache-request.js';
 import type {
   CacheBlock,
   CacheEvent,
@@ -11,6 +11,8 @@ import type {
   CachePrefix,
   CachePrefixInput,
   CacheStats,
+  RestoredPrefix,
+  RestoreOptions,
 } from './cache-types.js';
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
@@ -45,6 +47,13 @@ export interface WarmResult {
 
 const WARM_OPTIONS: OptionKinds<WarmOptions> = { signal: 'signal', cache: 'any' };
 const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any' };
+const RESTORE_OPTIONS: OptionKinds<RestoreOptions> = {
+  salt: 'any',
+  priority: 'any',
+  ttl_seconds: 'any',
+  pin: 'any',
+  name: 'any',
+};
 
 /** The prefix cache of an engine. It never changes an answer, only what has to be computed for it. */
 export class PrefixCache {
@@ -114,6 +123,31 @@ export class PrefixCache {
   }
 
   /**
+   * What the cache has of a prefix, to be kept (in OPFS or IndexedDB) and given to {@link restore} later, also after a
+   * reload: full blocks of 16 tokens with their keys and values, readable by the same model in the same `kv` format alone.
+   * Nothing is computed; {@link warm} the prefix first. No other request is served meanwhile.
+   *
+   * Rejects with `bad_request` if nothing of it is cached.
+   */
+  async save(prefix: CachePrefixInput, options?: CacheLookupOptions): Promise<Blob> {
+    return this.#client.call('cacheSave', checkPrefix('save', prefix, options));
+  }
+
+  /**
+   * Brings back what {@link save} returned, without computing anything: requests that begin with it then start warm. The
+   * salt is not part of what was saved; it comes back under the one given here. Where not all of it fits beside what is
+   * pinned or in use, its beginning comes back as far as it does, perhaps none of it.
+   *
+   * Take it from where you would take the model's weights from: damage is noticed, forgery is not. Rejects with
+   * `bad_request`, and changes nothing, for what is no saved prefix, is damaged, or is of another model or `kv` format.
+   */
+  async restore(data: Blob | ArrayBuffer | Uint8Array, options?: RestoreOptions): Promise<RestoredPrefix> {
+    const given = checkOptions('restore', options, RESTORE_OPTIONS);
+    const cache = checkCache({ cache: given }, []);
+    return this.#client.call('cacheRestore', { data: checkData(data), cache });
+  }
+
+  /**
    * Drops everything that is not in use, and what is remembered of conversations; returns the number of blocks.
    */
   clear(): Promise<number> {
@@ -125,6 +159,15 @@ export class PrefixCache {
     if (typeof callback !== 'function') throw bad(`onEvent: a function is needed, ${show(callback)} given`);
     return this.#client.listenToCache(callback);
   }
+}
+
+/** A blob of it: a copy, so that the caller keeps its own. */
+function checkData(data: unknown): Blob {
+  if (data instanceof Blob) return data;
+  // Also of another window, which `instanceof` would not know.
+  const kind = Object.prototype.toString.call(data);
+  if (kind === '[object ArrayBuffer]' || kind === '[object Uint8Array]') return new Blob([data as ArrayBuffer]);
+  throw bad(`restore: a Blob, an ArrayBuffer or a Uint8Array is needed, ${show(data)} given`);
 }
 
 function checkPrefix(

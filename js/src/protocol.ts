@@ -2,7 +2,14 @@
  * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
  */
 
-import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
+import type {
+  CacheBlock,
+  CacheEvent,
+  CacheExplanation,
+  CachePrefix,
+  CacheStats,
+  RestoredPrefix,
+} from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
 import type {
   AdapterInfo,
@@ -231,6 +238,10 @@ export interface Calls {
   cacheEvict: { args: { prefix: EnginePrefix; salt: string }; result: number };
   /** Returns blocks. */
   cacheClear: { args: Record<never, never>; result: number };
+  /** Waits for the GPU; nothing else is served meanwhile. */
+  cacheSave: { args: { prefix: EnginePrefix; salt: string }; result: Blob };
+  /** As `cacheSave`. */
+  cacheRestore: { args: { data: Blob; cache: EngineCacheOptions }; result: RestoredPrefix };
   /** Has `cacheEvents` posted from now on, or no longer. */
   cacheListen: { args: { isOn: boolean }; result: null };
   /** Frees the GPU memory; the worker may be ended afterwards. */

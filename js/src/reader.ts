@@ -9,7 +9,7 @@ import { NETWORK, type NetworkEnvironment } from './retry.js';
 import type { ByteSource } from './wasm.js';
 
 /** A part in memory or on the visitor's disk. */
-class BlobPart implements Part {
+export class BlobPart implements Part {
   readonly #blob: Blob;
   readonly #name: string;
 

@@ -4,8 +4,22 @@
  * Functions throw, and promises reject with, `{code, message}`; anything else that is thrown is a crash of the module.
  */
 
-import type { CacheBlock, CacheEvent, CacheExplanation, CachePrefix, CacheStats } from './cache-types.js';
-import type { AdapterProbe, EngineOptions, EnginePrefix, EngineRequest, RequestEvent } from './protocol.js';
+import type {
+  CacheBlock,
+  CacheEvent,
+  CacheExplanation,
+  CachePrefix,
+  CacheStats,
+  RestoredPrefix,
+} from './cache-types.js';
+import type {
+  AdapterProbe,
+  EngineCacheOptions,
+  EngineOptions,
+  EnginePrefix,
+  EngineRequest,
+  RequestEvent,
+} from './protocol.js';
 import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription, StepTrace } from './types.js';
 
 /** An answer in a trace: `request` is the caller's id of it. */
@@ -73,6 +87,10 @@ export interface WasmEngine {
   cacheEvict(salt: string, prefix: EnginePrefix): number;
   /** Drops everything; returns the number of blocks. */
   cacheClear(): number;
+  /** Hands what the cache has of a prefix to `sink`, piece by piece; resolves with the number of tokens. */
+  cacheSave(salt: string, prefix: EnginePrefix, sink: (bytes: Uint8Array) => void): Promise<number>;
+  /** Brings back what `cacheSave` wrote; the source has it as its only part. */
+  cacheRestore(source: ByteSource, options: EngineCacheOptions): Promise<RestoredPrefix>;
   /** What happened since the last call. */
   cacheEvents(): CacheEvent[];
   /** Scores of the token after each of `positions`, ascending; only while there is no work. */

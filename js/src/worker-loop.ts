@@ -15,6 +15,7 @@ import type {
 } from './protocol.js';
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
+import { restoreCache, saveCache } from './saved-cache.js';
 import type { LoadPhase } from './types.js';
 import type { WasmEngine, WasmModule } from './wasm.js';
 
@@ -206,6 +207,10 @@ export class WorkerLoop {
         return this.#loaded().cacheEvict(message.salt, message.prefix);
       case 'cacheClear':
         return this.#loaded().cacheClear();
+      case 'cacheSave':
+        return this.#environment.whileWaiting(saveCache(this.#loaded(), message.salt, message.prefix));
+      case 'cacheRestore':
+        return this.#environment.whileWaiting(restoreCache(this.#loaded(), message.data, message.cache));
       case 'cacheListen':
         // What happened before is nothing to a new listener.
         this.#loaded().cacheEvents();

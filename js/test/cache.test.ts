@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type CacheEvent, Engine } from '../src/index.js';
 import { checkChatRequest, checkMessages, checkTextRequest } from '../src/request.js';
 import { FakeWorker, fakeModel } from './fake.js';
@@ -122,6 +122,46 @@ describe('engine.cache', () => {
       type: 'submit',
       request: { prefillOnly: true, cache: { name: 'greeting', priority: 2 } },
     });
+  });
+
+  test('saves as a blob, and restores whatever holds its bytes', async () => {
+    const { engine, worker } = await start();
+    const events: CacheEvent[] = [];
+    engine.cache.onEvent((event) => events.push(event));
+    const blob = await engine.cache.save(messages, { salt: 's' });
+    expect([...new Uint8Array(await blob.arrayBuffer())]).toEqual([1, 2, 3]);
+    const bytes = Uint8Array.of(1, 2, 3);
+    const options = { salt: 't', priority: 2, ttl_seconds: 60, pin: true, name: 'system' };
+    expect(await engine.cache.restore(blob, options)).toEqual({ tokens: 32, blocks: 2 });
+    expect(await engine.cache.restore(bytes)).toEqual({ tokens: 32, blocks: 2 });
+    await engine.cache.restore(bytes.buffer);
+    expect(bytes.byteLength, 'the caller keeps its own').toBe(3);
+    const kept = { enabled: true, priority: 2, ttlMs: 60_000, pin: true, salt: 't', name: 'system', breakpoints: [] };
+    const plain = { enabled: true, priority: 0, pin: false, salt: '', breakpoints: [] };
+    expect(worker.engine.cacheCalls).toEqual([
+      ['save', 's', { messages }],
+      ['restore', [1, 2, 3], kept],
+      ['restore', [1, 2, 3], plain],
+      ['restore', [1, 2, 3], plain],
+    ]);
+    await vi.waitFor(() => expect(events).toHaveLength(3));
+    expect(events[0]).toEqual({ kind: 'restored', position: 0, numTokens: 32, group: 0 });
+  });
+
+  test('refuses to save or to restore what is neither', async () => {
+    const { engine } = await start();
+    const bad = { code: 'bad_request' };
+    await expect(engine.cache.save([])).rejects.toMatchObject(bad);
+    await expect(engine.cache.save(messages, { pin: true } as never)).rejects.toThrow('save: pin is not supported');
+    await expect(engine.cache.restore('text' as never)).rejects.toThrow(
+      'restore: a Blob, an ArrayBuffer or a Uint8Array is needed, "text" given',
+    );
+    await expect(engine.cache.restore(new Uint16Array(2) as never)).rejects.toMatchObject(bad);
+    await expect(engine.cache.restore(new Blob(), { enabled: true } as never)).rejects.toThrow(
+      'restore: enabled is not supported',
+    );
+    await expect(engine.cache.restore(new Blob(), { priority: 0.5 })).rejects.toThrow('priority: an integer');
+    await expect(engine.cache.restore(Uint8Array.of(9))).rejects.toThrow('this is no saved prefix');
   });
 
   test('steers by messages and by ids', async () => {

@@ -4,8 +4,15 @@
  * after the first one end with their index.
  */
 
-import type { CacheEvent, CacheExplanation } from '../src/cache-types.js';
-import type { EnginePrefix, EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
+import type { CacheEvent, CacheExplanation, RestoredPrefix } from '../src/cache-types.js';
+import type {
+  EngineCacheOptions,
+  EnginePrefix,
+  EngineRequest,
+  FromWorker,
+  RequestEvent,
+  ToWorker,
+} from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import { WorkerLoop } from '../src/worker-loop.js';
@@ -251,7 +258,7 @@ export class FakeEngine implements WasmEngine {
   cacheStats(): ReturnType<WasmEngine['cacheStats']> {
     this.#mayCall();
     const names = ['numNodes', 'numBlocks', 'numPinned', 'numLookups', 'numHits', 'askedTokens', 'readTokens'] as const;
-    const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped'] as const;
+    const others = ['writtenTokens', 'numDuplicates', 'numEvicted', 'numExpired', 'numDropped', 'numRestored'] as const;
     const entries = [...names, ...others].map((name, index) => [name, index]);
     return { ...Object.fromEntries(entries), groups: [], numForgottenGroups: 0 } as ReturnType<
       WasmEngine['cacheStats']
@@ -288,6 +295,22 @@ export class FakeEngine implements WasmEngine {
 
   cacheClear(): number {
     return this.#steer('clear', 5);
+  }
+
+  async cacheSave(salt: string, prefix: EnginePrefix, sink: (bytes: Uint8Array) => void): Promise<number> {
+    const numTokens = this.#steer('save', 32, salt, prefix);
+    sink(Uint8Array.of(1, 2));
+    await Promise.resolve();
+    sink(Uint8Array.of(3));
+    return numTokens;
+  }
+
+  async cacheRestore(source: ByteSource, options: EngineCacheOptions): Promise<RestoredPrefix> {
+    const length = await source.partLength(0);
+    const bytes = [...(await source.read(0, 0, length))];
+    if (bytes[0] !== 1) throw { code: 'bad_request', message: 'this is no saved prefix' };
+    this.cacheLog.push({ kind: 'restored', position: 0, numTokens: 32, group: 0 });
+    return { tokens: 32, blocks: this.#steer('restore', 2, bytes, options) };
   }
 
   cacheEvents(): CacheEvent[] {

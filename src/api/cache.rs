@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{Encode, Input, render};
 use crate::Result;
-use crate::engine::{Breakpoint, CacheGroup, CacheOptions};
+use crate::engine::{Breakpoint, CacheGroup, CacheOptions, RestoredPrefix};
 use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, EvictReason, PrefixView, blocks_for};
 use crate::text::ChatTemplate;
 
@@ -34,6 +34,12 @@ struct PageBreakpoint {
 }
 
 impl PageCache {
+    /// The same for what comes back: there is no prompt that breakpoints could be found in.
+    pub(super) fn without_breakpoints(self) -> CacheOptions {
+        let Self { enabled, priority, ttl_ms, pin, salt, name, group, .. } = self;
+        CacheOptions { enabled, priority, ttl_ms, breakpoints: Vec::new(), pin, salt, name, group }
+    }
+
     /// The same for the engine. `prompt` is what `input` was made into; the positions of breakpoints are found in it.
     pub(super) fn into_options(
         self,
@@ -52,8 +58,7 @@ impl PageCache {
                 breakpoints.push(Breakpoint { position, ttl_ms: point.ttl_ms });
             }
         }
-        let Self { enabled, priority, ttl_ms, pin, salt, name, group, .. } = self;
-        Ok(CacheOptions { enabled, priority, ttl_ms, breakpoints, pin, salt, name, group })
+        Ok(CacheOptions { breakpoints, ..self.without_breakpoints() })
     }
 }
 
@@ -65,6 +70,19 @@ impl PageBreakpoint {
             last["content"] = content.as_str().into();
         }
         before.into()
+    }
+}
+
+/// `RestoredPrefix` of `js/src/cache-types.ts`.
+#[derive(Debug, Serialize)]
+pub(super) struct PageRestored {
+    tokens: usize,
+    blocks: usize,
+}
+
+impl From<&RestoredPrefix> for PageRestored {
+    fn from(restored: &RestoredPrefix) -> Self {
+        Self { tokens: restored.num_tokens, blocks: restored.num_blocks }
     }
 }
 

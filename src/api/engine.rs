@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use js_sys::Float32Array;
+use js_sys::{Float32Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-use super::cache::{PageBlock, PageCacheEvent, PagePrefix, PageStats};
+use super::cache::{PageBlock, PageCache, PageCacheEvent, PagePrefix, PageRestored, PageStats};
 use super::describe::Info;
 use super::events::PageEvent;
 use super::metrics::PageMetrics;
 use super::request::{Input, PageRequest, render};
+use super::source::{JsByteSource, JsSnapshot};
 use super::trace::{PageAnswer, PageStep};
 use super::{from_js, to_js};
 use crate::Error;
@@ -264,6 +265,28 @@ impl WasmEngine {
     pub fn cache_evict(&mut self, salt: &str, prefix: JsValue) -> Result<usize, JsValue> {
         let ids = self.prefix_ids(prefix)?;
         Ok(self.engine.cache_evict(salt, &ids))
+    }
+
+    /// Hands what the cache has of a prefix to `sink(bytes)`, piece by piece; returns the number of tokens.
+    #[wasm_bindgen(js_name = cacheSave)]
+    pub async fn cache_save(&mut self, salt: String, prefix: JsValue, sink: Function) -> Result<usize, JsValue> {
+        let ids = self.prefix_ids(prefix)?;
+        let sink = |bytes: Vec<u8>| {
+            let called = sink.call1(&JsValue::NULL, &Uint8Array::from(bytes.as_slice()));
+            called.map(drop).map_err(|_| Error::Network("the saved prefix could not be kept".into()))
+        };
+        Ok(self.engine.cache_save(&salt, &ids, now_ms(), sink).await?.num_tokens)
+    }
+
+    /// Brings back what `cacheSave` wrote.
+    #[wasm_bindgen(js_name = cacheRestore)]
+    pub async fn cache_restore(&mut self, source: JsByteSource, options: JsValue) -> Result<JsValue, JsValue> {
+        let options = from_js::<PageCache>(options, "options")?.without_breakpoints();
+        let source = JsSnapshot::open(source).await?;
+        let restored = self.engine.cache_restore(&source, &options, now_ms()).await?;
+        // A conversation that goes on is encoded as it was: the ids of its answers are not those of their text.
+        self.transcripts.remember("", &[], &restored.ids);
+        to_js(&PageRestored::from(&restored))
     }
 
     /// What the cache would do for a request now, and why; nothing changes.

@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::error::read_error;
+use crate::engine::SnapshotSource;
 use crate::gguf::ByteSource;
 use crate::{Error, Result};
 
@@ -56,6 +57,30 @@ impl ByteSource for JsSource {
             return Err(Error::Network(format!("part {part}: {len} bytes asked at {offset}, {got} received")));
         }
         Ok(bytes)
+    }
+}
+
+/// A [`SnapshotSource`] over the only part of such an object.
+pub(super) struct JsSnapshot {
+    source: JsSource,
+    len: u64,
+}
+
+impl JsSnapshot {
+    pub(super) async fn open(object: JsByteSource) -> Result<Self> {
+        let source = JsSource::new(object);
+        let len = source.part_len(0).await?;
+        Ok(Self { source, len })
+    }
+}
+
+impl SnapshotSource for JsSnapshot {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    async fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.source.read(0, offset, len).await
     }
 }
 

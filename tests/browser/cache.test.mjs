@@ -25,6 +25,12 @@ describe(`the prefix cache in ${BROWSER}`, () => {
   const call = (name, ...args) => opened.page.evaluate((n, a) => globalThis.test[n](...a), name, args);
   const chat = (messages, more = {}) => call('chat', { messages, max_tokens: 6, ...more });
 
+  const start = async () => {
+    await opened.page.waitForFunction(() => globalThis.test);
+    await call('load', `/models/${defaultModel().sources[0]}`, { contextLength: 512 });
+    await call('listen');
+  };
+
   before(async () => {
     const mounts = {
       '/models/': models,
@@ -35,9 +41,7 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     server = await serve({ mounts });
     opened = await launch({ browser: BROWSER });
     await opened.page.goto(`${server.url}test/`);
-    await opened.page.waitForFunction(() => globalThis.test);
-    await call('load', `/models/${defaultModel().sources[0]}`, { contextLength: 512 });
-    await call('listen');
+    await start();
   });
 
   after(async () => {
@@ -106,6 +110,39 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     assert.equal(again.cache.miss.reason, 'expired');
     const kinds = await opened.page.evaluate(() => [...new Set(globalThis.test.events.map(({ kind }) => kind))]);
     assert.ok(kinds.includes('expired') && kinds.includes('stored') && kinds.includes('hit'), kinds.join());
+  });
+
+  test('a conversation that was saved goes on warm after a reload', async () => {
+    const asked = [system, user('Name an animal that swims.')];
+    const one = await chat(asked);
+    const conversation = [...asked, assistant(one.text)];
+    const size = await call('saveTo', 'conversation', conversation);
+    const known = one.usage.prompt_tokens + one.usage.completion_tokens - 1;
+    await opened.page.reload();
+    await start();
+    const turn = [...conversation, user('Another one.')];
+    const cold = await chat(turn, { cache: { enabled: false } });
+    // Damage is noticed, and nothing of it is kept.
+    for (const flipAt of [3, 100, size - 20]) {
+      await assert.rejects(call('restoreFrom', 'conversation', { flipAt }), /saved prefix/);
+    }
+    assert.equal((await call('cache', 'stats')).numNodes, 0);
+    const restored = await call('restoreFrom', 'conversation', { name: 'kept', pin: true });
+    assert.deepEqual(restored, { tokens: known - (known % 16), blocks: Math.floor(known / 16) });
+    const warm = await chat(turn);
+    assert.equal(warm.text, cold.text);
+    // The ids of the answer came back too: encoding its text again could give others.
+    assert.equal(warm.usage.prompt_tokens_details.cached_tokens, restored.tokens);
+    assert.equal((await call('cache', 'stats')).numRestored, restored.blocks);
+    const events = await opened.page.evaluate(() => globalThis.test.events.filter(({ kind }) => kind === 'restored'));
+    assert.deepEqual(events, [{ kind: 'restored', position: 0, numTokens: restored.tokens, group: 0 }]);
+    const prefixes = await call('cache', 'prefixes');
+    assert.ok(
+      prefixes.some(({ name, isPinned }) => name === 'kept' && isPinned),
+      JSON.stringify(prefixes),
+    );
+    await call('cache', 'unpin', conversation);
+    await assert.rejects(call('saveTo', 'nothing', [user('Nobody ever asked this.')]), /warm it first/);
   });
 
   test('what is cached can be seen, and cleared', async () => {

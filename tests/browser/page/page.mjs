@@ -36,6 +36,29 @@ const cache = (method, ...args) => engine.cache[method](...args);
 /** From now on, what happens in the cache is kept for `events`. */
 const listen = () => void engine.cache.onEvent((event) => events.push(event));
 
+/** Keeps what is cached of a prefix over reloads; answers its size. */
+async function saveTo(name, prefix) {
+  const blob = await engine.cache.save(prefix);
+  const folder = await navigator.storage.getDirectory();
+  const file = await folder.getFileHandle(name, { create: true });
+  const writable = await file.createWritable();
+  await writable.write(blob);
+  await writable.close();
+  return blob.size;
+}
+
+/** Brings it back, as it is or with one bit of it flipped. */
+async function restoreFrom(name, { flipAt, ...options } = {}) {
+  const folder = await navigator.storage.getDirectory();
+  const file = await folder.getFileHandle(name);
+  let data = await file.getFile();
+  if (flipAt !== undefined) {
+    data = new Uint8Array(await data.arrayBuffer());
+    data[flipAt] ^= 1;
+  }
+  return engine.cache.restore(data, options);
+}
+
 globalThis.test = {
   cache,
   chat,
@@ -48,5 +71,7 @@ globalThis.test = {
   load,
   logits,
   metrics,
+  restoreFrom,
+  saveTo,
   unload: () => engine.unload(),
 };
