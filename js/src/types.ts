@@ -68,7 +68,7 @@ export type Batching = 'continuous' | 'static' | 'none';
 export interface LoadOptions extends PlanOptions {
   /** Answers that are generated at once, at most. Default: as many as the engine's batches take. */
   maxRunning?: number;
-  /** Requests that wait for that, at most; further ones reject with `queue_full`. Default 256. */
+  /** Requests that wait for that when no slot is free, at most; further ones reject with `queue_full`. Default 256. */
   maxQueued?: number;
   /**
    * `'continuous'` (the default): a request joins as soon as there is room. `'static'`: as many as there is room for start
