@@ -92,7 +92,7 @@ fn a_message_that_does_not_fit_is_refused_and_the_conversation_goes_on() {
 
 #[test]
 fn a_refused_message_is_told_with_numbers_and_ways_out() {
-    let output = chat(&["--context", "128"], &format!("{}\n/clear\n{}\n", letters(150), letters(105)));
+    let output = chat(&["--context", "128"], format!("{}\n/clear\n{}\n", letters(150), letters(105)));
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let refusal = text.lines().next().unwrap();
