@@ -28,6 +28,8 @@ export type PartSpec = { kind: 'url'; urls: string[] } | { kind: 'blob'; blob: B
 export interface SourceSpec {
   /** The registry's id, or the file's name. */
   id: string;
+  /** What the registry calls it. */
+  name?: string;
   /** At least one. */
   parts: PartSpec[];
   /** Size of all parts, where the registry says it. */

@@ -18,7 +18,8 @@ export async function resolveSource(source: ModelSource, options: SourceOptions)
     const registryUrl = absolute('registry', options.registry ?? DEFAULT_REGISTRY);
     const entry = await lookUp(source, registryUrl, options.signal);
     const urls = entry.sources.map((url) => absolute(`registry: ${entry.id}`, url, registryUrl));
-    return { id: entry.id, parts: [{ kind: 'url', urls }], bytes: entry.bytes, headers };
+    const name = typeof entry.name === 'string' ? { name: entry.name } : {};
+    return { id: entry.id, ...name, parts: [{ kind: 'url', urls }], bytes: entry.bytes, headers };
   }
   const sources: readonly PartSource[] = isList(source) ? source : [source];
   const parts = sources.map(partOf);

@@ -101,7 +101,7 @@ export interface AdapterInfo {
 export interface EngineInfo {
   /** Registry id, else the file's name without `.gguf`: the `model` of responses. */
   id: string;
-  /** The model's own name from its metadata, else {@link id}. */
+  /** What the registry calls it, else its own name from its metadata, else {@link id}. */
   name: string;
   /** GGUF architecture, such as `llama`. */
   architecture: string;

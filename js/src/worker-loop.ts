@@ -239,10 +239,10 @@ export class WorkerLoop {
     this.#engine = engine;
     const { vendor, architecture, description, isSoftware, features } = probe;
     const info = engine.info();
-    const { id } = message.source;
+    const { id, name } = message.source;
     this.#modelId = id;
     const adapter = { vendor, architecture, description, isSoftware, features };
-    return { ...info, id, name: info.name || id, adapter };
+    return { ...info, id, name: name || info.name || id, adapter };
   }
 
   async #withReader<T>(source: SourceSpec, use: (module: WasmModule, reader: ModelReader) => Promise<T>): Promise<T> {

@@ -112,6 +112,7 @@ describe('registry ids', () => {
     const registry = 'https://page.example/models/registry.json';
     expect(await resolveSource('tiny', { registry })).toEqual({
       id: 'tiny',
+      name: 'Tiny',
       parts: [{ kind: 'url', urls: ['https://page.example/models/tiny.gguf', 'https://mirror.example/tiny.gguf'] }],
       bytes: 12,
       headers: {},

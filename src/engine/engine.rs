@@ -149,12 +149,7 @@ impl<F: Forward> Engine<F> {
                 None => derived_seed(self.options.seed, id.0),
             };
             let output = Output::new(&request, &self.tokenizer, max_tokens);
-            let mut sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
-            if index > 0 {
-                // However many choices: it is one request.
-                sequence.group = None;
-            }
-            sequence
+            Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms)
         };
         let mut choices = (0..).zip(&ids).map(make);
         if let Some(mut first) = choices.next() {
