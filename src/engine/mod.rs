@@ -39,7 +39,7 @@ pub use metrics::{EngineMetrics, FinishedCounts, Timings, Usage};
 pub use options::EngineOptions;
 pub use output::FinishReason;
 pub use prometheus::prometheus;
-pub use request::{MAX_PRIORITY, MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Priority, Request, RequestId};
+pub use request::{MAX_CHOICES, MAX_PRIORITY, MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Priority, Request, RequestId};
 pub use sampling::{MAX_LOGIT_BIAS, SamplingParams};
 pub use scheduler::Batching;
 pub use trace::{MAX_TRACED_STEPS, StepPart, StepTrace};
