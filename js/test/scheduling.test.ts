@@ -232,9 +232,11 @@ describe('load options', () => {
     await expect(load).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(message) });
   });
 
-  test('plan has none of them', async () => {
-    const plan = Engine.plan(fakeModel(), { maxRunning: 1 } as never);
-    await expect(plan).rejects.toMatchObject({ message: expect.stringContaining('maxRunning is not supported') });
+  test('plan has none but the one that takes memory', async () => {
+    const plan = Engine.plan(fakeModel(), { maxQueued: 1 } as never);
+    await expect(plan).rejects.toMatchObject({ message: expect.stringContaining('maxQueued is not supported') });
+    const other = Engine.plan(fakeModel(), { maxRunning: 0 });
+    await expect(other).rejects.toMatchObject({ message: expect.stringContaining('maxRunning: a positive') });
   });
 });
 

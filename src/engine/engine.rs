@@ -231,6 +231,7 @@ impl<F: Forward> Engine<F> {
                 self.recorder.step(StepRecord {
                     wall_ms: end_ms - start_ms,
                     gpu_ms: self.forward.gpu_ms(),
+                    encode_ms: self.forward.encode_ms(),
                     num_tokens,
                     num_sequences: plan.parts.len(),
                 });
@@ -259,6 +260,7 @@ impl<F: Forward> Engine<F> {
             start_ms,
             end_ms,
             gpu_ms: self.forward.gpu_ms(),
+            encode_ms: self.forward.encode_ms(),
             num_waiting: self.scheduler.waiting().len(),
             parts: plan.parts.iter().map(part).collect(),
             preempted: plan.preempted.clone(),

@@ -83,6 +83,7 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.equal(metrics.e2eMs.count, num);
     assert.equal(metrics.interTokenMs.count, of('completion_tokens') - num);
     assert.equal(metrics.stepMs.count, metrics.numSteps);
+    assert.equal(metrics.encodeMs.count, metrics.numSteps);
     assert.equal(metrics.stepTokens.sum, metrics.computedTokens);
     assert.ok(metrics.ttftMs.p50 <= metrics.ttftMs.p99 && metrics.ttftMs.p99 <= metrics.ttftMs.max);
     assert.equal(metrics.kvUsage, 0);
@@ -91,6 +92,7 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.ok(text.includes(`\npagewise:time_to_first_token_seconds_count${label} ${num}\n`), text);
 
     assert.equal(steps.length, metrics.numSteps);
+    assert.ok(Math.abs(sum(steps.map((step) => step.encodeMs)) - metrics.encodeMs.sum) < 1e-6);
     const parts = steps.flatMap((step) => step.parts);
     assert.equal(sum(parts.map((part) => part.end - part.start)), metrics.computedTokens);
     for (const { id, usage, num } of answers) {
