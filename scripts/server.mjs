@@ -83,7 +83,7 @@ function refuse(response, status, text, headers = {}) {
   response.end(`${text}\n`);
 }
 
-function answer(mounts, request, response) {
+function answer(mounts, more, request, response) {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return refuse(response, 405, 'only GET and HEAD', { allow: 'GET, HEAD' });
   const file = resolveFile(mounts, request.url.split(/[?#]/, 1)[0]);
@@ -91,7 +91,12 @@ function answer(mounts, request, response) {
 
   const info = fs.statSync(file);
   const etag = `"${info.size.toString(16)}-${Math.round(info.mtimeMs).toString(16)}"`;
-  const headers = { ...HEADERS, etag, 'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream' };
+  const headers = {
+    ...HEADERS,
+    ...more,
+    etag,
+    'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
+  };
   if (request.headers['if-none-match'] === etag) {
     response.writeHead(304, headers);
     return response.end();
@@ -125,11 +130,14 @@ function listen(server, port) {
   });
 }
 
-/** Serves `mounts` ({prefix: folder}) on 127.0.0.1. `ports` are tried in order; 0 is any. Answers `{url, close}`. */
-export async function serve({ mounts = PAGE_MOUNTS, ports = [0] } = {}) {
+/**
+ * Serves `mounts` ({prefix: folder}) on 127.0.0.1, with `headers` beside its own. `ports` are tried in order; 0 is any.
+ * Answers `{url, close}`.
+ */
+export async function serve({ mounts = PAGE_MOUNTS, ports = [0], headers = {} } = {}) {
   const server = http.createServer((request, response) => {
     if (!isLocalHost(request.headers.host)) return refuse(response, 403, 'this server answers to localhost only');
-    return answer(mounts, request, response);
+    return answer(mounts, headers, request, response);
   });
   for (const [index, port] of ports.entries()) {
     try {

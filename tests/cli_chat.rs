@@ -9,11 +9,11 @@ use serde_json::Value;
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny-llama-f16.gguf");
 
-fn chat(args: &[&str], input: &str) -> Output {
+fn chat(args: &[&str], input: impl AsRef<[u8]>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pagewise"));
     command.args(["chat", TINY, "--temperature", "0", "--max-tokens", "8", "--executor", "cpu"]).args(args);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
     child.wait_with_output().unwrap()
 }
 
@@ -92,7 +92,7 @@ fn a_message_that_does_not_fit_is_refused_and_the_conversation_goes_on() {
 
 #[test]
 fn a_refused_message_is_told_with_numbers_and_ways_out() {
-    let output = chat(&["--context", "128"], &format!("{}\n/clear\n{}\n", letters(150), letters(105)));
+    let output = chat(&["--context", "128"], format!("{}\n/clear\n{}\n", letters(150), letters(105)));
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let refusal = text.lines().next().unwrap();
@@ -122,4 +122,17 @@ fn the_oldest_turns_are_left_out_if_that_is_wanted() {
     let output = chat(&args, &input);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("[the context is full: the oldest 3 turns left out]"), "{text}");
+}
+
+#[test]
+fn a_line_that_is_no_utf8_is_refused_and_the_conversation_goes_on() {
+    let output = chat(&["--json"], b"Hi\n\xff\xfe\nAgain\r\n");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert_eq!(lines[1]["error"]["code"], "bad_request");
+    assert!(tokens(&lines[2], "cached_tokens") > 0, "the first turn is still there: {text}");
+    let spoken = String::from_utf8(chat(&[], b"\xff\n").stdout).unwrap();
+    assert_eq!(spoken, "[not sent: a line that is no UTF-8]\n");
 }

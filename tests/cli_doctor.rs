@@ -101,3 +101,20 @@ fn memory_wants_a_file_or_all_numbers() {
         assert_eq!(run(args, "").0, Some(2), "{args:?}");
     }
 }
+
+#[test]
+fn explain_takes_files_that_begin_with_a_byte_order_mark() {
+    let messages = r#"[{"role": "user", "content": "Hi"}]"#;
+    let plain = file("plain.json", messages);
+    for name in ["marked.json", "marked"] {
+        let marked = file(name, &format!("\u{feff}{messages}"));
+        assert_eq!(json(&["explain", &marked, &plain, "--json"], "")["cause"], "identical", "{name}");
+    }
+}
+
+#[test]
+fn explain_reads_standard_input_once() {
+    let (status, text) = run(&["explain", "-", "-", "--json"], "Once upon a time");
+    assert_eq!(status, Some(1), "{text}");
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["error"]["code"], "bad_request");
+}

@@ -94,6 +94,9 @@ fn a_step_in_many_submissions_computes_the_same() {
         let gpu_ms = engine.forward().gpu_ms();
         println!("the last step took {gpu_ms:?} ms on the device");
         assert!(gpu_ms.is_none_or(|ms| ms > 0.0));
+        let metrics = engine.metrics();
+        assert_eq!(metrics.encode_ms.count(), metrics.num_steps);
+        assert!(engine.forward().encode_ms().is_some_and(|ms| ms > 0.0 && ms <= metrics.encode_ms.sum()));
         answer
     };
     // Steps take 5 ms by the clock of `alone`, so all but the first are cut as often as can be.

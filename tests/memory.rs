@@ -3,7 +3,7 @@
 
 use pagewise::Error;
 use pagewise::gguf::{FileSource, open};
-use pagewise::model::{KV_FORMATS, KvMemory, KvShape, ModelConfig};
+use pagewise::model::{DeviceInfo, KV_FORMATS, KvMemory, KvShape, ModelConfig, ModelOptions, plan};
 use proptest::prelude::*;
 
 const GIB: u64 = 1 << 30;
@@ -72,6 +72,25 @@ fn a_model_file_says_its_own_shape() {
         assert_eq!(shape.full_layers + shape.sliding_layers, config.num_layers);
         assert_eq!((shape.sliding_layers > 0, shape.window > 0), (right.is_some(), right.is_some()), "{file}");
     }
+}
+
+#[test]
+fn a_step_has_room_for_as_many_as_are_asked_for_and_can_be_bound() {
+    let path = format!("{}/models/tiny-llama-f16.gguf", env!("CARGO_MANIFEST_DIR"));
+    let gguf = pollster::block_on(open(&FileSource::open(std::path::Path::new(&path)).unwrap())).unwrap();
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    let room = |max_sequences, binding_bytes| {
+        let options = ModelOptions { context_length: Some(512), max_sequences, ..ModelOptions::default() };
+        let device = DeviceInfo { binding_bytes, ..DeviceInfo::BASELINE };
+        let (_, layout, graph) = plan(&config, &gguf, &device, &options).unwrap();
+        let largest = graph.recording.buffers().iter().map(|buffer| 4 * buffer.size_words as u64).max().unwrap();
+        assert!(largest <= binding_bytes);
+        layout.limits.max_sequences
+    };
+    let [narrow, wide] = [1 << 20, 128 << 20];
+    assert_eq!([None, Some(1), Some(24), Some(10_000)].map(|asked| room(asked, wide)), [4, 1, 24, 256]);
+    // Of each sequence, edits of 512 tokens and 1,024 biases, 20 bytes each.
+    assert_eq!(room(Some(10_000), narrow), (1 << 20) / (20 * 1536));
 }
 
 #[test]

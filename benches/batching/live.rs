@@ -23,8 +23,6 @@ use crate::{MODES, Mode};
 
 const CONTEXT_LENGTH: usize = 512;
 const NUM_SLOTS: usize = 8;
-/// Runs of each mode, in turns; the fastest counts, because other work on the machine only slows.
-const NUM_ROUNDS: usize = 2;
 
 /// The machine's clock.
 struct RealClock(Instant);
@@ -42,9 +40,21 @@ impl Clock for RealClock {
     }
 }
 
+/// Milliseconds of processor time that this process has used: on a software adapter, what computing takes whatever else the
+/// machine does. Linux counts it in hundredths of a second; elsewhere `None`.
+fn cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // User and system time are the 12th and 13th field after the name, which may hold spaces.
+    let fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let ticks: Vec<f64> = fields.skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    Some(10.0 * ticks.iter().sum::<f64>())
+}
+
 /// A model and what it is asked.
 struct Case {
     file: &'static str,
+    /// Runs of each mode, in turns; the fastest counts, because other work on the machine only slows.
+    num_rounds: usize,
     workloads: Vec<(&'static str, Workload)>,
 }
 
@@ -69,6 +79,7 @@ pub(crate) fn print() {
     let cases = [
         Case {
             file: "tiny-llama-f16.gguf",
+            num_rounds: 2,
             workloads: vec![
                 ("all at once, spread 0", tiny(Arrivals::AtOnce, 0.0)),
                 ("all at once, spread 1", tiny(Arrivals::AtOnce, 1.0)),
@@ -78,6 +89,7 @@ pub(crate) fn print() {
         },
         Case {
             file: "SmolLM2-135M-Instruct.Q4_1.gguf",
+            num_rounds: 1,
             workloads: vec![
                 ("all at once, spread 0", small(Arrivals::AtOnce, 0.0)),
                 ("all at once, spread 1", small(Arrivals::AtOnce, 1.0)),
@@ -117,30 +129,34 @@ fn measure(case: &Case) {
     println!("\n## Live: {} on {}\n", case.file, model.executor().gpu().name());
     let max_tokens = model.limits().max_tokens;
     println!(
-        "{NUM_SLOTS} slots, {max_tokens} tokens a step at most; P50 / P95 / P99 of the best of {NUM_ROUNDS} runs."
+        "{NUM_SLOTS} slots, {max_tokens} tokens a step at most; P50 / P95 / P99 of the best of {} runs.",
+        case.num_rounds
     );
-    head(&[&["arrivals", "mode", "steps"], &COLUMNS[..]].concat(), 2);
+    head(&[&["arrivals", "mode", "steps", "CPU ms a token"], &COLUMNS[..]].concat(), 2);
     // Control tokens come first in both vocabularies.
     let vocab = u32::try_from(model.vocab()).unwrap();
     let (mut all_steps, mut rows) = (Vec::new(), Vec::new());
     for (name, workload) in &case.workloads {
         let arrivals = workload.generate(vocab / 4..vocab).unwrap();
         let mut answers: Option<Vec<Vec<u32>>> = None;
-        let mut best: [Option<Outcome>; MODES.len()] = [const { None }; MODES.len()];
-        for _ in 0..NUM_ROUNDS {
+        let mut best: [Option<(Outcome, Option<f64>)>; MODES.len()] = [const { None }; MODES.len()];
+        for _ in 0..case.num_rounds {
             for (best, mode) in best.iter_mut().zip(MODES) {
+                let before_ms = cpu_ms();
                 let outcome = serve(&mut model, &tokenizer, mode, &arrivals);
+                let used_ms = cpu_ms().zip(before_ms).map(|(after, before)| after - before);
                 check(&outcome, &arrivals, &mut answers);
-                if best.as_ref().is_none_or(|best| outcome.makespan_ms < best.makespan_ms) {
-                    *best = Some(outcome);
+                if best.as_ref().is_none_or(|(best, _)| outcome.makespan_ms < best.makespan_ms) {
+                    *best = Some((outcome, used_ms));
                 }
             }
         }
         let mut base = Vec::new();
-        for (mode, outcome) in MODES.into_iter().zip(best.into_iter().flatten()) {
+        for (mode, (outcome, used_ms)) in MODES.into_iter().zip(best.into_iter().flatten()) {
             let report = outcome.report();
             base.push(report.generated_tokens_per_s);
-            let first = [(*name).to_owned(), mode.name.to_owned(), outcome.steps.len().to_string()];
+            let used = used_ms.map_or_else(|| "-".to_owned(), |ms| number(ms / report.generated_tokens as f64));
+            let first = [(*name).to_owned(), mode.name.to_owned(), outcome.steps.len().to_string(), used];
             row(&[&first[..], &cells(&report, &base)].concat());
             all_steps.extend(outcome.steps);
             rows.push(Row { name, workload, mode, report });

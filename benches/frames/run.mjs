@@ -5,6 +5,7 @@
 // Each round runs every setting once, so that the machine's load is shared. Gaps are between calls of
 // requestAnimationFrame in milliseconds; without any work they are 16.7 on a display of 60 Hz.
 import assert from 'node:assert/strict';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultModel, ensureModel } from '../../scripts/models.mjs';
@@ -52,7 +53,10 @@ try {
   await page.goto(`${server.url}bench/`);
   await page.waitForFunction(() => globalThis.bench);
   const run = (name, ...args) => page.evaluate((n, a) => globalThis.bench[n](...a), name, args);
-  const rows = [row('no work', await run('idle', 3000))];
+  const rows = [row('no work', await run('idle', 5000))];
+  // An adapter that computes on the CPU takes the cores that draw: what that alone does to frames.
+  const numCores = availableParallelism();
+  rows.push(row(`no engine, ${numCores} busy workers`, await run('busy', 20_000, numCores)));
   let adapter;
   for (let round = 1; round <= numRounds; round++) {
     for (const [name, target] of SETTINGS) {

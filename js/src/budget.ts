@@ -8,8 +8,9 @@
  */
 
 import { PagewiseError } from './errors.js';
-import { isPlainObject } from './fields.js';
+import { bad, inRange, isObject, show } from './fields.js';
 import type { ChatMessage } from './openai.js';
+import { checkOptions, type OptionKinds } from './options.js';
 
 /** What to do when a conversation no longer fits; see {@link BudgetOptions.overflow}. */
 export type OverflowPolicy = 'error' | 'drop_oldest_turns' | 'summarize';
@@ -94,6 +95,20 @@ export interface FittedPrompt {
   summary: ConversationSummary | null;
 }
 
+const BUDGET_OPTIONS: OptionKinds<BudgetOptions> = {
+  contextTokens: 'any',
+  answerTokens: 'any',
+  countTokens: 'function',
+  overflow: 'any',
+  keepTurns: 'any',
+  cutTo: 'any',
+  summarize: 'function',
+  summaryTokens: 'any',
+  renderSummary: 'function',
+  cachesAnswers: 'flag',
+};
+const OVERFLOWS: readonly unknown[] = ['error', 'drop_oldest_turns', 'summarize'];
+
 /** What was cut so far. */
 interface State {
   /** Messages behind the system prompt that are no longer sent. */
@@ -114,8 +129,13 @@ export class ConversationBudget {
   #queue: Promise<unknown> = Promise.resolve();
 
   /** A budget for one conversation; throws `bad_request` for options that contradict each other. */
-  constructor(options: BudgetOptions) {
-    if (!isPlainObject(options)) throw bad('ConversationBudget: options are needed, as a plain object');
+  constructor(given: BudgetOptions) {
+    if (given === undefined) throw bad('ConversationBudget: options are needed');
+    const options = checkOptions('ConversationBudget', given, BUDGET_OPTIONS);
+    if (options.countTokens === undefined) throw bad('ConversationBudget: countTokens is needed');
+    for (const name of ['contextTokens', 'answerTokens'] as const) {
+      inRange(name, options[name], 0, Number.MAX_SAFE_INTEGER);
+    }
     this.#allowed = options.contextTokens - options.answerTokens;
     this.#options = {
       overflow: 'error',
@@ -133,7 +153,9 @@ export class ConversationBudget {
     if (!Number.isInteger(keepTurns) || keepTurns < 1) throw bad(`keepTurns is ${keepTurns}, at least 1 is needed`);
     if (!(cutTo > 0 && cutTo <= 1)) throw bad(`cutTo is ${cutTo}, over 0 to 1 is allowed`);
     if (!(summaryTokens >= 0)) throw bad(`summaryTokens is ${summaryTokens}`);
-    if (!['error', 'drop_oldest_turns', 'summarize'].includes(overflow)) throw bad(`overflow ${overflow} is unknown`);
+    if (!OVERFLOWS.includes(overflow)) {
+      throw bad(`overflow: ${OVERFLOWS.map(show).join(', ')} are supported, ${show(overflow)} given`);
+    }
     if (overflow === 'summarize' && !summarize) throw bad('overflow summarize needs summarize');
   }
 
@@ -144,6 +166,9 @@ export class ConversationBudget {
    * `summarize` rejects with; and then nothing is changed. Calls are answered one after another.
    */
   fit(conversation: readonly ChatMessage[]): Promise<FittedPrompt> {
+    if (!Array.isArray(conversation) || !Array.from<unknown>(conversation).every(isObject)) {
+      return Promise.reject(bad(`fit: a list of messages is needed, ${show(conversation)} given`));
+    }
     const result = this.#queue.then(() => this.#fit([...conversation]));
     this.#queue = result.catch(() => undefined);
     return result;
@@ -240,10 +265,6 @@ function summaryTurn(summary: ConversationSummary): ChatMessage[] {
     { role: 'user', content },
     { role: 'assistant', content: 'I will go on from there.' },
   ];
-}
-
-function bad(message: string): PagewiseError {
-  return new PagewiseError('bad_request', message);
 }
 
 const isSystem = ({ role }: ChatMessage): boolean => role === 'system' || role === 'developer';

@@ -64,6 +64,8 @@ export function checkSalt(value: unknown, where: string): string {
 function checkName(value: unknown, where: string): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') throw bad(`${where}: a string is needed, ${show(value)} given`);
+  // As UTF-8, halves of characters would all be the same replacement character, and different salts one.
+  if (/\p{Surrogate}/u.test(value)) throw bad(`${where}: text without lone surrogates is needed, ${show(value)} given`);
   const numBytes = new TextEncoder().encode(value).length;
   if (numBytes > MAX_NAME_BYTES) throw bad(`${where}: ${numBytes} bytes given, ${MAX_NAME_BYTES} allowed`);
   return value;

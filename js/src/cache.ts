@@ -99,6 +99,7 @@ export class PrefixCache {
   async warm(messages: readonly ChatMessage[], options?: WarmOptions): Promise<WarmResult> {
     const { cache: cacheOptions, signal } = checkOptions('warm', options, WARM_OPTIONS);
     const { engineRequest } = checkChatRequest({ messages, cache: cacheOptions }, []);
+    if (!engineRequest.cache.enabled) throw bad('warm: cache.enabled: false would leave nothing in the cache');
     const request = { ...engineRequest, prefillOnly: true };
     const { usage, cache } = await collect(await this.#client.generate(request, signal));
     return { usage, cache };

@@ -8,7 +8,7 @@ import { cancelledError, PagewiseError } from './errors.js';
 import { show } from './fields.js';
 import { Generation } from './generation.js';
 import { Listeners } from './listeners.js';
-import { measureRequest } from './measure.js';
+import { tryToMeasure } from './measure.js';
 import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
 import type { LoadProgress, StepTrace } from './types.js';
 
@@ -32,6 +32,7 @@ export class WorkerClient {
   readonly #steps = this.#listeners<StepTrace>('stepListen');
   #nextId = 1;
   #closed: PagewiseError | undefined;
+  #unloading: Promise<void> | undefined;
   /** Called with the progress of loading. */
   onProgress: ((progress: LoadProgress) => void) | undefined;
 
@@ -89,7 +90,7 @@ export class WorkerClient {
       signal?.removeEventListener('abort', onAbort);
       this.#generations.delete(id);
       const { finishes, numChoices } = generation;
-      if (finishes.length === numChoices) measureRequest(label, arrivedMs, finishes);
+      if (finishes.length === numChoices) tryToMeasure(label, arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
     });
     signal?.addEventListener('abort', onAbort);
@@ -135,9 +136,16 @@ export class WorkerClient {
     this.#worker.terminate();
   }
 
-  /** As {@link close}, after the worker has freed what it holds or {@link UNLOAD_MS} have passed. */
-  async unload(error: PagewiseError): Promise<void> {
-    if (this.#closed !== undefined) return;
+  /**
+   * As {@link close}, after the worker has freed what it holds or {@link UNLOAD_MS} have passed. Whoever calls it again waits
+   * as long.
+   */
+  unload(error: PagewiseError): Promise<void> {
+    this.#unloading ??= this.#closed === undefined ? this.#free(error) : Promise.resolve();
+    return this.#unloading;
+  }
+
+  async #free(error: PagewiseError): Promise<void> {
     this.#refuse(error);
     const freed = new Promise<void>((resolve) => {
       const id = this.#nextId++;

@@ -41,10 +41,10 @@ const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
   contextLength: 'any',
   kv: 'any',
   maxGpuBytes: 'any',
+  maxRunning: 'any',
 };
 const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   ...PLAN_OPTIONS,
-  maxRunning: 'any',
   maxQueued: 'any',
   batching: 'any',
   chunkedPrefill: 'flag',

@@ -23,8 +23,26 @@ export class Listeners<T> {
     };
   }
 
-  /** Calls all of them with each value in turn. */
+  /** Calls all of them with each value in turn. One that throws takes nothing from the others. */
   tell(values: readonly T[]): void {
-    for (const value of values) for (const callback of [...this.#callbacks]) callback(value);
+    for (const value of values) {
+      for (const callback of [...this.#callbacks]) {
+        // Another callback may just have taken it out.
+        if (!this.#callbacks.has(callback)) continue;
+        try {
+          callback(value);
+        } catch (error) {
+          report(error);
+        }
+      }
+    }
   }
+}
+
+/** Shows the page an error of its own as if nobody had caught it. */
+function report(error: unknown): void {
+  // In a microtask nobody catches it.
+  queueMicrotask(() => {
+    throw error;
+  });
 }

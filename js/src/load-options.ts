@@ -25,13 +25,13 @@ const STEP_TARGETS: StepTargets = { visible: 30, hidden: 200 };
 /** The part of a load's options that the engine gets. */
 export function checkEngineOptions(given: LoadOptions): EngineOptions {
   const { contextLength, maxGpuBytes, kv = 'f16', maxRunning, maxQueued, batching, chunkedPrefill } = given;
-  if (kv !== 'f16' && kv !== 'f32') throw bad(`kv: 'f16' or 'f32' is needed, ${String(kv)} given`);
+  if (kv !== 'f16' && kv !== 'f32') throw bad(`kv: 'f16' or 'f32' is needed, ${show(kv)} given`);
   const options: EngineOptions = { kv };
   for (const [name, value] of Object.entries({ contextLength, maxGpuBytes, maxRunning, maxQueued })) {
     if (value === undefined) continue;
     const isCount = name === 'maxRunning' || name === 'maxQueued';
     if (!Number.isSafeInteger(value) || value < 1 || (isCount && value > MAX_COUNT)) {
-      throw new PagewiseError('bad_request', `${name}: a positive integer is needed, ${String(value)} given`);
+      throw new PagewiseError('bad_request', `${name}: a positive integer is needed, ${show(value)} given`);
     }
     options[name as 'contextLength' | 'maxGpuBytes' | 'maxRunning' | 'maxQueued'] = value;
   }

@@ -22,8 +22,20 @@ interface Detail {
   tokens: number;
 }
 
+/**
+ * Measures a complete request. A page that has replaced the timeline's functions by such that throw gets no measures; its
+ * answers come all the same.
+ */
+export function tryToMeasure(...request: Parameters<typeof measureRequest>): void {
+  try {
+    measureRequest(...request);
+  } catch (error) {
+    console.warn('pagewise: a request could not be measured', error);
+  }
+}
+
 /** Measures a complete request, which arrived at `arrivedMs` of the page's clock, with all of its answers. */
-export function measureRequest(request: string, arrivedMs: number, finishes: readonly FinishedEvent[]): void {
+function measureRequest(request: string, arrivedMs: number, finishes: readonly FinishedEvent[]): void {
   const { usage, timings } = combine(finishes);
   const { prompt_tokens, completion_tokens, prompt_tokens_details } = usage;
   const startMs = arrivedMs + timings.queue_ms;

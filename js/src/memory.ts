@@ -3,7 +3,13 @@
  * `Engine.plan` tells exactly what will be allocated.
  */
 
+import { bad, type Fields, fieldsOf, integer, show } from './fields.js';
 import { callModule, toJson } from './module.js';
+
+const SIZES: readonly string[] = ['numLayers', 'kvHeads', 'headDim', 'contextLength'];
+const OPTIONAL_SIZES: readonly string[] = ['numSlidingLayers', 'window', 'numSequences'];
+/** Of a size: beyond this a caller has mixed something up. The module's limit. */
+const MAX_SIZE = 2 ** 30;
 
 /** A model's numbers, and how much context is wanted. */
 export interface KvMemoryParams {
@@ -41,6 +47,18 @@ export interface KvMemory {
 
 /** What a KV cache takes. Rejects with `bad_request` for numbers that cannot be. */
 export async function kvMemory(params: KvMemoryParams): Promise<KvMemory> {
-  const json = toJson(params, 'params');
+  const given = fieldsOf(params, [...SIZES, ...OPTIONAL_SIZES, 'kv'], 'params');
+  const checked: Fields = {};
+  for (const [name, value] of Object.entries(given)) {
+    // As in requests, null means the default.
+    if (value !== undefined && value !== null) checked[name] = value;
+  }
+  for (const name of SIZES) {
+    if (checked[name] === undefined) throw bad(`${name}: an integer is needed, ${show(given[name])} given`);
+  }
+  for (const name of [...SIZES, ...OPTIONAL_SIZES]) integer(checked, name, 0, MAX_SIZE);
+  const { kv } = checked;
+  if (kv !== undefined && typeof kv !== 'string') throw bad(`kv: the name of a format is needed, ${show(kv)} given`);
+  const json = toJson(checked, 'params');
   return callModule((module) => module.kvMemory(json));
 }

@@ -83,6 +83,11 @@ export interface EngineMetrics {
   stepMs: HistogramSummary;
   /** The GPU's part of it, where the GPU can tell. */
   gpuStepMs: HistogramSummary;
+  /**
+   * The CPU's part of handing it to the GPU: writing its inputs, encoding and submitting. Browsers round their clocks to 0.1
+   * or 1 ms, so single values mean little; `sum / count` does not suffer from that.
+   */
+  encodeMs: HistogramSummary;
   /** Tokens of a step. */
   stepTokens: HistogramSummary;
   /** Sequences of a step. */
@@ -119,6 +124,8 @@ export interface StepTrace {
   endMs: number;
   /** How long the GPU computed; null where it cannot tell. */
   gpuMs: number | null;
+  /** How long it took to hand it to the GPU, by the browser's rounded clock; null if there was nothing to be handed. */
+  encodeMs: number | null;
   /** Requests that waited when it was planned. */
   numWaiting: number;
   /** Who computed what. */

@@ -31,11 +31,16 @@ export function useModule(loader: () => Promise<PureModule>): void {
   started = undefined;
 }
 
-/** A value as JSON, as a request would carry it: fields that are undefined are left out. `what` names it in the error. */
+/**
+ * A value as JSON, as a request would carry it: fields that are undefined are left out, and halves of characters become
+ * U+FFFD, as in UTF-8. `what` names it in the error.
+ */
 export function toJson(value: unknown, what: string): string {
+  const wellFormed = (_: string, part: unknown): unknown =>
+    typeof part === 'string' ? part.replace(/\p{Surrogate}/gu, '\ufffd') : part;
   let json: string | undefined;
   try {
-    json = JSON.stringify(value);
+    json = JSON.stringify(value, wellFormed);
   } catch (cause) {
     throw new PagewiseError('bad_request', `${what} cannot be written as JSON: ${cause}`, { cause });
   }

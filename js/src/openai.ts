@@ -30,7 +30,7 @@ export interface RequestCacheOptions {
   ttl_seconds?: number | null;
   /** Whether the prompt, up to its last `cache_control`, is given up last. Default false. */
   pin?: boolean | null;
-  /** Prefixes under different salts never meet; up to 256 bytes. Default: none. */
+  /** Prefixes under different salts never meet; up to 256 bytes, well-formed text. Default: none. */
   salt?: string | null;
   /** What the prompt up to its last `cache_control` is called by `engine.cache.prefixes()`; up to 256 bytes. */
   name?: string | null;

@@ -16,7 +16,7 @@ const KINDS = {
 /** Every option that a call has, and of which kind it is. */
 export type OptionKinds<T> = { readonly [Name in keyof Required<T>]: keyof typeof KINDS };
 
-/** The options of call `what`; absent ones are none. */
+/** The options of call `what`, without those that are undefined; absent ones are none. */
 export function checkOptions<T extends object>(what: string, options: T | undefined, kinds: OptionKinds<T>): T {
   if (options === undefined) return {} as T;
   if (!isPlainObject(options)) throw bad(`${what}: options: a plain object is needed, ${show(options)} given`);
@@ -28,7 +28,7 @@ export function checkOptions<T extends object>(what: string, options: T | undefi
     const [needed, isKind] = KINDS[kinds[name as keyof T]];
     if (!isKind(value)) throw bad(`${what}: ${name}: ${needed} is needed, ${show(value)} given`);
   }
-  return options;
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Also of another window, which `instanceof` would not know. */

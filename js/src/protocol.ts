@@ -53,7 +53,7 @@ export interface EngineOptions {
   maxGpuBytes?: number;
   /** Format of the KV cache. */
   kv: KvFormat;
-  /** Answers that are generated at once; absent: as many as batches take. */
+  /** Answers that are generated at once; absent: the engine's default. */
   maxRunning?: number;
   /** Answers that wait; absent: the engine's default. */
   maxQueued?: number;

@@ -52,6 +52,8 @@ export interface PlanOptions extends SourceOptions {
   kv?: KvFormat;
   /** Most bytes of GPU memory that the model may take. Default: as much as the device gives. */
   maxGpuBytes?: number;
+  /** Answers that are generated at once: each takes memory, and no more than 256 are. Default 4. */
+  maxRunning?: number;
 }
 
 /**
@@ -66,9 +68,7 @@ export type Batching = 'continuous' | 'static' | 'none';
 
 /** Options of {@link Engine.load}. */
 export interface LoadOptions extends PlanOptions {
-  /** Answers that are generated at once, at most. Default: as many as the engine's batches take. */
-  maxRunning?: number;
-  /** Requests that wait for that, at most; further ones reject with `queue_full`. Default 256. */
+  /** Requests that wait for that when no slot is free, at most; further ones reject with `queue_full`. Default 256. */
   maxQueued?: number;
   /**
    * `'continuous'` (the default): a request joins as soon as there is room. `'static'`: as many as there is room for start

@@ -5,6 +5,7 @@ import {
   ConversationBudget,
   type ConversationSummary,
   type FittedPrompt,
+  PagewiseError,
   type SummaryRequest,
 } from '../src/index.js';
 
@@ -140,6 +141,35 @@ describe.each(['drop_oldest_turns', 'summarize'] as const)('%s', (overflow) => {
       code: 'context_too_long',
       message: expect.stringMatching(/last 2 turns takes 115 tokens, 80 allowed beside 20/),
     });
+  });
+});
+
+describe('what does not fit the types', () => {
+  const options = { contextTokens: 100, answerTokens: 20, countTokens };
+
+  test.each<[object, RegExp]>([
+    [{ contextTokens: '100' }, /contextTokens.*"100" given/],
+    [{ contextTokens: Number.NaN }, /contextTokens/],
+    [{ answerTokens: undefined }, /answerTokens/],
+    [{ countTokens: undefined }, /countTokens is needed/],
+    [{ countTokens: 5 }, /countTokens: a function/],
+    [{ summarise: () => undefined }, /summarise is not supported/],
+    [{ cachesAnswers: 'yes' }, /cachesAnswers: true or false/],
+    [{ overflow: 'drop' }, /overflow: .*drop_oldest_turns.*"drop" given/],
+  ])('is refused by name: %j', (change, message) => {
+    const make = (): unknown => new ConversationBudget({ ...options, ...change } as BudgetOptions);
+    expect(make).toThrow(PagewiseError);
+    expect(make).toThrow(message);
+  });
+
+  test('an option that is undefined has its default', async () => {
+    const budget = new ConversationBudget({ ...options, overflow: undefined, keepTurns: undefined } as never);
+    expect((await budget.fit([system])).promptTokens).toBe(countTokens([system]));
+  });
+
+  test.each([[undefined], [null], ['Hi'], [[null]], [[system, undefined]]])('is no conversation: %j', async (given) => {
+    const fitted = new ConversationBudget(options).fit(given as never);
+    await expect(fitted).rejects.toMatchObject({ code: 'bad_request' });
   });
 });
 

@@ -164,6 +164,24 @@ describe('engine.cache', () => {
     await expect(engine.cache.restore(Uint8Array.of(9))).rejects.toThrow('this is no saved prefix');
   });
 
+  test('does not warm what is not to be cached', async () => {
+    const { engine, worker } = await start();
+    const warmed = engine.cache.warm(messages, { cache: { enabled: false } });
+    await expect(warmed).rejects.toMatchObject({ code: 'bad_request', message: expect.stringMatching(/enabled/) });
+    expect(worker.received.some(({ type }) => type === 'submit')).toBe(false);
+  });
+
+  test('takes no salt, name or key that would become another one on its way', async () => {
+    const { engine } = await start();
+    for (const text of ['\ud800', 'a\udc00b']) {
+      for (const fields of [{ cache: { salt: text } }, { cache: { name: text } }, { prompt_cache_key: text }]) {
+        expect(() => checkTextRequest({ prompt: 'a', ...fields }, [])).toThrow('surrogate');
+      }
+      await expect(engine.cache.pin([1], { salt: text })).rejects.toMatchObject({ code: 'bad_request' });
+    }
+    expect(checkTextRequest({ prompt: 'a', cache: { salt: '😀' } }, []).engineRequest.cache.salt).toBe('😀');
+  });
+
   test('steers by messages and by ids', async () => {
     const { engine, worker } = await start();
     expect(await engine.cache.pin(messages)).toBe(16);

@@ -273,6 +273,15 @@ describe('unload', () => {
     await engine.unload();
   });
 
+  test('called again waits until the memory is free', async () => {
+    const { worker, createWorker } = fake();
+    const engine = await Engine.load(fakeModel(), { createWorker });
+    const first = engine.unload();
+    await engine.unload();
+    expect([worker.engine.isFree, worker.isTerminated]).toEqual([true, true]);
+    await first;
+  });
+
   test('refuses calls while it runs, and does not wait for ever', async () => {
     const { worker, createWorker } = fake({ engine: { step: forever } });
     const engine = await Engine.load(fakeModel(), { createWorker });

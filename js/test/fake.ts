@@ -203,6 +203,7 @@ export class FakeEngine implements WasmEngine {
         startMs: this.numSteps,
         endMs: this.numSteps + 1,
         gpuMs: null,
+        encodeMs: null,
         numWaiting: 0,
         parts,
         preempted: [],
@@ -360,7 +361,7 @@ export class FakeEngine implements WasmEngine {
       ...{ kv, kvUsage: this.running.size / 8, wasmMemoryBytes: 65536 },
       ...{ ...tokens, ...ends, numFinished: { stop: 0, length: 0 } },
       ...{ ttftMs: none, tpotMs: none, interTokenMs: none, queueMs: none, e2eMs: none },
-      ...{ stepMs: none, gpuStepMs: none, stepTokens: none, stepSequences: none },
+      ...{ stepMs: none, gpuStepMs: none, encodeMs: none, stepTokens: none, stepSequences: none },
     };
   }
 

@@ -44,6 +44,28 @@ test('what is no JSON is refused', async () => {
   expect(starts).toBe(0);
 });
 
+test('halves of characters are U+FFFD, as they are on the way to the engine', async () => {
+  await explainMiss([{ role: 'user', content: 'a\ud83d' }], 'b😀');
+  expect(calls[0]).toEqual(['[{"role":"user","content":"a\ufffd"}]', '"b😀"']);
+});
+
+test.each<[object, RegExp]>([
+  [{ contextLength: null }, /contextLength: an integer is needed, null given/],
+  [{ contextLength: undefined }, /contextLength: an integer is needed, undefined given/],
+  [{ contextLength: Number.NaN }, /contextLength.*NaN given/],
+  [{ numLayers: 1e10 }, /numLayers.*10000000000 given/],
+  [{ window: '5' }, /window.*"5" given/],
+  [{ kv: 16 }, /kv.*16 given/],
+  [{ layers: 1 }, /params\.layers is not supported/],
+])('a number that cannot be is refused by name: %j', async (change, message) => {
+  const params = { numLayers: 1, kvHeads: 1, headDim: 1, contextLength: 1, ...change };
+  await expect(kvMemory(params as never)).rejects.toMatchObject({
+    code: 'bad_request',
+    message: expect.stringMatching(message),
+  });
+  expect(starts).toBe(0);
+});
+
 test("the module's errors are the package's", async () => {
   const params = { numLayers: 1, kvHeads: 1, headDim: 1, contextLength: 1 };
   const error = await kvMemory(params).catch((error: unknown) => error);

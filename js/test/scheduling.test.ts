@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { collect, combine } from '../src/choices.js';
 import { Generation } from '../src/generation.js';
 import { Engine, PagewiseError, type StepTrace } from '../src/index.js';
+import { Listeners } from '../src/listeners.js';
 import { checkStepTargets, followVisibility, type PageVisibility } from '../src/load-options.js';
 import type { FinishedEvent } from '../src/protocol.js';
 import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
@@ -231,9 +232,11 @@ describe('load options', () => {
     await expect(load).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(message) });
   });
 
-  test('plan has none of them', async () => {
-    const plan = Engine.plan(fakeModel(), { maxRunning: 1 } as never);
-    await expect(plan).rejects.toMatchObject({ message: expect.stringContaining('maxRunning is not supported') });
+  test('plan has none but the one that takes memory', async () => {
+    const plan = Engine.plan(fakeModel(), { maxQueued: 1 } as never);
+    await expect(plan).rejects.toMatchObject({ message: expect.stringContaining('maxQueued is not supported') });
+    const other = Engine.plan(fakeModel(), { maxRunning: 0 });
+    await expect(other).rejects.toMatchObject({ message: expect.stringContaining('maxRunning: a positive') });
   });
 });
 
@@ -326,6 +329,49 @@ describe('onStep', () => {
     await until(() => !worker.engine.isTracing);
     expect(() => engine.onStep('x' as never)).toThrow('onStep: a function is needed');
   });
+});
+
+describe('callbacks', () => {
+  test('that throw take nothing from the others, and the page learns of it', async () => {
+    const uncaught: unknown[] = [];
+    vi.stubGlobal('queueMicrotask', (task: () => void) => {
+      try {
+        task();
+      } catch (error) {
+        uncaught.push(error);
+      }
+    });
+    const listeners = new Listeners<number>(() => undefined);
+    const heard: number[] = [];
+    listeners.add(() => {
+      throw new Error('boom');
+    });
+    listeners.add((value) => heard.push(value));
+    listeners.tell([1, 2]);
+    expect(heard).toEqual([1, 2]);
+    expect(uncaught).toEqual([new Error('boom'), new Error('boom')]);
+  });
+
+  test('that another callback took out are not called any more', () => {
+    const listeners = new Listeners<number>(() => undefined);
+    const heard: number[] = [];
+    listeners.add(() => end());
+    const end = listeners.add((value) => heard.push(value));
+    listeners.tell([1]);
+    expect(heard).toEqual([]);
+  });
+});
+
+test("a page without a working timeline gets its answers, and is told of the measures' failure", async () => {
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  vi.spyOn(performance, 'measure').mockImplementation(() => {
+    throw new Error('no timeline');
+  });
+  const { engine } = await start();
+  const answer = await engine.chat.completions.create({ messages, n: 2 });
+  expect(answer.choices.length).toBe(2);
+  expect(console.warn).toHaveBeenCalledOnce();
+  vi.restoreAllMocks();
 });
 
 describe('metrics', () => {

@@ -72,13 +72,14 @@ impl WasmEngine {
         Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, log, answers, steps }
     }
 
-    /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn.
-    fn end(&mut self, request: RequestId) -> Option<PageAnswer> {
+    /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn. Its prompt is
+    /// only remembered if it `is_cached`: what nothing was computed for explains nothing.
+    fn end(&mut self, request: RequestId, is_cached: bool) -> Option<PageAnswer> {
         let Answer { page, prompt, salt, ids, text: answer } = self.answers.remove(&request)?;
         if let Some(text) = prompt.text.as_ref().filter(|_| !ids.is_empty()) {
             self.transcripts.remember(text, &prompt.ids, &ids);
         }
-        if let Some(salt) = salt {
+        if let Some(salt) = salt.filter(|_| is_cached) {
             let ids = [prompt.ids.as_slice(), &ids].concat();
             let prompt = Rc::unwrap_or_clone(prompt);
             self.log.remember(LoggedPrompt { salt, prompt, answer, ids });
@@ -90,7 +91,7 @@ impl WasmEngine {
     fn end_all(&mut self, page_id: u32) {
         let of_page = self.answers.iter().filter(|(_, answer)| answer.page.request == page_id);
         for request in of_page.map(|(&request, _)| request).collect::<Vec<_>>() {
-            self.end(request);
+            self.end(request, self.engine.has_started(request));
             self.engine.cancel(request);
         }
     }
@@ -127,11 +128,14 @@ impl WasmEngine {
                 if let Some(Answer { prompt, salt: Some(salt), .. }) = self.answers.get(&request) {
                     self.blame_template(salt, prompt, &mut cache);
                 }
-                let PageAnswer { request, choice } = self.end(request)?;
+                let PageAnswer { request, choice } = self.end(request, true)?;
                 Some(PageEvent::Finished { request, choice, reason, usage: usage.into(), timings, cache })
             }
             Event::Failed { request, error } => {
-                let PageAnswer { request, .. } = self.end(request)?;
+                // What a failed step computed is dropped; what was given up late was cached by then, if it had begun.
+                let has_begun = self.answers.get(&request).is_some_and(|answer| !answer.ids.is_empty());
+                let is_cached = has_begun && matches!(error, Error::DeadlineExceeded { .. });
+                let PageAnswer { request, .. } = self.end(request, is_cached)?;
                 // The page gets all answers or none.
                 self.end_all(request);
                 Some(PageEvent::Failed { request, error: error.into() })

@@ -15,7 +15,9 @@ use crate::compute::{AdapterKind, Gpu, GpuOptions, Tuning};
 use crate::engine::{Batching, Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
-use crate::model::{self, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan};
+use crate::model::{
+    self, DEFAULT_MAX_SEQUENCES, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan,
+};
 use crate::text::{ChatTemplate, Tokenizer};
 
 /// `EngineOptions` of `js/src/protocol.ts`.
@@ -89,7 +91,9 @@ impl PageOptions {
             PageKv::F32 => KvFormat::F32,
         };
         let (context_length, memory_limit) = (self.context_length, self.max_gpu_bytes);
-        ModelOptions { context_length, kv, memory_limit, ..ModelOptions::default() }
+        // A step has room for at least as many as by default: choices of a request are drawn from one step.
+        let max_sequences = self.max_running.map(|num| num.max(DEFAULT_MAX_SEQUENCES));
+        ModelOptions { context_length, kv, memory_limit, max_sequences, ..ModelOptions::default() }
     }
 
     fn engine(&self) -> EngineOptions {

@@ -30,6 +30,11 @@ pub trait Executor {
     fn device_ms(&self) -> Option<f64> {
         None
     }
+    /// Milliseconds that the CPU needed for the last run: writing what changed, encoding and submitting. `None` where the
+    /// CPU also computes.
+    fn encode_ms(&self) -> Option<f64> {
+        None
+    }
     /// Waits until everything written has reached the device, so that staging memory does not pile up.
     ///
     /// # Errors

@@ -40,6 +40,10 @@ pub struct GpuExecutor {
     readback: wgpu::Buffer,
     stopwatch: Option<Stopwatch>,
     stats: ExecutorStats,
+    /// Time spent on writes since the last run.
+    write_ms: f64,
+    /// Of the last run, the writes before it included.
+    encode_ms: Option<f64>,
 }
 
 impl GpuExecutor {
@@ -59,7 +63,8 @@ impl GpuExecutor {
         gpu.fault()?;
         let stopwatch = Stopwatch::new(&gpu.device, &gpu.queue);
         let stats = ExecutorStats::default();
-        Ok(Self { gpu, recording, buffers, compiled, step, readback, stopwatch, stats })
+        let (write_ms, encode_ms) = (0.0, None);
+        Ok(Self { gpu, recording, buffers, compiled, step, readback, stopwatch, stats, write_ms, encode_ms })
     }
 
     /// The device it runs on.
@@ -141,9 +146,14 @@ impl Executor for GpuExecutor {
     }
 
     fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]) {
+        if words.is_empty() {
+            return;
+        }
         let start = Instant::now();
         self.gpu.queue.write_buffer(&self.buffers[buffer.0], 4 * offset_words as u64, bytemuck::cast_slice(words));
-        self.stats.encode_ms += elapsed_ms(start);
+        let write_ms = elapsed_ms(start);
+        self.write_ms += write_ms;
+        self.stats.encode_ms += write_ms;
     }
 
     async fn run(&mut self, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
@@ -159,7 +169,9 @@ impl Executor for GpuExecutor {
         for commands in self.encode(step, num_submits, reads) {
             self.gpu.queue.submit([commands]);
         }
-        self.stats.encode_ms += elapsed_ms(start);
+        let encode_ms = elapsed_ms(start);
+        self.encode_ms = Some(std::mem::take(&mut self.write_ms) + encode_ms);
+        self.stats.encode_ms += encode_ms;
         self.stats.num_steps += 1;
         let words = if read_bytes > 0 {
             map(&self.gpu, &self.readback, read_bytes).await?
@@ -207,9 +219,14 @@ impl Executor for GpuExecutor {
         self.stopwatch.as_ref().and_then(Stopwatch::last_ms)
     }
 
+    fn encode_ms(&self) -> Option<f64> {
+        self.encode_ms
+    }
+
     async fn flush(&mut self) -> Result<()> {
         // Writes travel with a submission.
         self.gpu.queue.submit([]);
+        self.write_ms = 0.0;
         self.done().await
     }
 }

@@ -1,7 +1,7 @@
 //! What a request must be before it waits.
 
 use super::sampling::{LogitEdits, bad_value};
-use super::{Engine, Request};
+use super::{Engine, MAX_CHOICES, Request};
 use crate::model::Forward;
 use crate::{Error, Result};
 
@@ -14,9 +14,8 @@ impl<F: Forward> Engine<F> {
     pub(super) fn check_request(&self, request: &Request, num_choices: usize) -> Result<(usize, LogitEdits)> {
         let vocab_size = self.tokenizer.vocab_size();
         request.validate(vocab_size)?;
-        let most_choices = self.limits.max_rows;
-        if !(1..=most_choices).contains(&num_choices) {
-            return Err(bad_value("n", num_choices, format_args!("1 to {most_choices}")));
+        if !(1..=MAX_CHOICES).contains(&num_choices) {
+            return Err(bad_value("n", num_choices, format_args!("1 to {MAX_CHOICES}")));
         }
         let allowed = self.context_length();
         let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
@@ -25,7 +24,7 @@ impl<F: Forward> Engine<F> {
         }
         let max_tokens = request.max_tokens.unwrap_or(allowed - request.prompt.len());
         let edits = LogitEdits::new(request, vocab_size)?;
-        let most = edits.most(max_tokens, vocab_size).max(num_choices * edits.len());
+        let most = edits.most(max_tokens, vocab_size).max(num_choices.min(self.limits.max_rows) * edits.len());
         let max_edits = self.limits.max_edits;
         if most > max_edits {
             let allowed = format!("{max_edits} (a lower max_tokens or no penalties would help)");

@@ -61,6 +61,11 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
+    /// The same without the one of waiting.
+    pub(super) fn without_queue(self) -> Self {
+        Self { queue: None, ..self }
+    }
+
     /// The first that comes.
     pub(super) fn next(&self, has_started: bool) -> Option<Deadline> {
         if has_started { self.total } else { earlier(self.total, self.queue) }

@@ -130,17 +130,20 @@ impl<F: Forward> Engine<F> {
 
     /// Takes a request for several answers. Its prompt is computed once, the first token of each is drawn from the same
     /// logits, and they go on as requests of their own, each with an id (and, but for the first, a seed) of its own. They
-    /// share the prompt through the prefix cache: without it, each computes it again.
+    /// share the prompt through the prefix cache: without it, each computes it again. What is more than a step can draw
+    /// follows in the same way, behind what the cache has then.
     ///
     /// # Errors
     /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
     pub fn submit_choices(&mut self, request: Request, num_choices: usize, now_ms: f64) -> Result<Vec<RequestId>> {
         let (max_tokens, edits) = self.check_request(&request, num_choices)?;
-        let num_waiting = self.scheduler.waiting().len();
-        if num_waiting >= self.options.max_waiting {
+        // Whoever gets a free slot in the next step waits for nobody.
+        let asked = (self.scheduler.waiting().len() + 1).saturating_sub(self.scheduler.num_open_slots());
+        let allowed = self.options.max_waiting;
+        if asked > allowed {
             self.recorder.rejected();
-            let retry_after_ms = self.wait_ms(1).map(whole_ms);
-            return Err(Error::QueueFull { asked: num_waiting + 1, allowed: self.options.max_waiting, retry_after_ms });
+            let retry_after_ms = self.wait_ms(1).map(|ms| whole_ms(ms.ceil().max(1.0)));
+            return Err(Error::QueueFull { asked, allowed, retry_after_ms });
         }
         let ids: Vec<_> = (self.next_id..).take(num_choices).map(RequestId).collect();
         self.next_id += num_choices as u64;
@@ -152,19 +155,22 @@ impl<F: Forward> Engine<F> {
                 None => derived_seed(self.options.seed, id.0),
             };
             let output = Output::new(&request, &self.tokenizer, max_tokens);
-            let mut sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
-            if index > 0 {
-                // However many choices: it is one request.
-                sequence.group = None;
-            }
-            sequence
+            Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms)
         };
-        let mut choices = (0..).zip(&ids).map(make);
-        if let Some(mut first) = choices.next() {
-            first.choices.extend(choices.map(Sequence::into_choice));
+        let mut choices: Vec<_> = (0..).zip(&ids).map(make).collect();
+        choices.iter_mut().skip(1).for_each(Sequence::make_further);
+        while !choices.is_empty() {
+            let rest = choices.split_off(self.limits.max_rows.min(choices.len()));
+            let mut first = choices.remove(0);
+            first.choices = std::mem::replace(&mut choices, rest);
             self.scheduler.waiting_mut().push(first);
         }
         Ok(ids)
+    }
+
+    /// Whether a request is there and something of it was computed, or is being computed.
+    pub fn has_started(&self, id: RequestId) -> bool {
+        self.scheduler.has_started(id)
     }
 
     /// Ends a request and frees what it holds. No event follows; false if there is no such request any more.
@@ -205,7 +211,7 @@ impl<F: Forward> Engine<F> {
         }
         for part in &plan.parts {
             let sequence = &mut self.scheduler.running_mut()[part.index].sequence;
-            if let Some(queue_ms) = sequence.clock.start(start_ms) {
+            if let Some(queue_ms) = sequence.clock.start(start_ms).filter(|_| !sequence.is_further) {
                 self.recorder.started(queue_ms, sequence.num_prompt(), sequence.num_cached());
             }
             self.groups.note(sequence);
@@ -229,6 +235,7 @@ impl<F: Forward> Engine<F> {
                 self.recorder.step(StepRecord {
                     wall_ms: end_ms - start_ms,
                     gpu_ms: self.forward.gpu_ms(),
+                    encode_ms: self.forward.encode_ms(),
                     num_tokens,
                     num_sequences: plan.parts.len(),
                 });
@@ -264,6 +271,7 @@ impl<F: Forward> Engine<F> {
             start_ms,
             end_ms,
             gpu_ms: self.forward.gpu_ms(),
+            encode_ms: self.forward.encode_ms(),
             num_waiting: self.scheduler.waiting().len(),
             parts: plan.parts.iter().map(part).collect(),
             preempted: plan.preempted.clone(),

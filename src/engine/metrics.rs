@@ -93,6 +93,8 @@ pub struct EngineMetrics {
     pub step_ms: Histogram,
     /// The GPU's part of them, where it can be told.
     pub gpu_step_ms: Histogram,
+    /// The CPU's part of handing them to the GPU: writing their inputs, encoding and submitting.
+    pub encode_ms: Histogram,
     /// Tokens of a step.
     pub step_tokens: Histogram,
     /// Sequences of a step.

@@ -42,7 +42,7 @@ pub use options::EngineOptions;
 pub use output::FinishReason;
 pub use persist::{RestoredPrefix, SavedPrefix};
 pub use prometheus::prometheus;
-pub use request::{MAX_PRIORITY, MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Priority, Request, RequestId};
+pub use request::{MAX_CHOICES, MAX_PRIORITY, MAX_STOP_STRING_BYTES, MAX_STOP_STRINGS, Priority, Request, RequestId};
 pub use sampling::{MAX_LOGIT_BIAS, SamplingParams};
 pub use scheduler::Batching;
 pub use snapshot::{MAX_SAVED_TOKENS, SNAPSHOT_VERSION, SnapshotSource};

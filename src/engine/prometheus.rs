@@ -79,6 +79,7 @@ impl Page {
             ("e2e_request_latency_seconds", "From arrival to the end of the answer.", Milliseconds, &metrics.e2e_ms),
             ("step_time_seconds", "Duration of a step.", Milliseconds, &metrics.step_ms),
             ("gpu_step_time_seconds", "The GPU's part of a step.", Milliseconds, &metrics.gpu_step_ms),
+            ("encode_time_seconds", "Handing a step to the GPU.", Milliseconds, &metrics.encode_ms),
             ("iteration_tokens_total", "Tokens of a step.", Count, &metrics.step_tokens),
             ("iteration_sequences", "Sequences of a step.", Count, &metrics.step_sequences),
         ] {

@@ -12,6 +12,8 @@ pub(super) struct StepRecord {
     pub(super) wall_ms: f64,
     /// `None` where the GPU keeps no time.
     pub(super) gpu_ms: Option<f64>,
+    /// `None` where there is none to hand a step to.
+    pub(super) encode_ms: Option<f64>,
     pub(super) num_tokens: usize,
     pub(super) num_sequences: usize,
 }
@@ -91,7 +93,7 @@ impl Recorder {
 
     /// A step was computed.
     pub(super) fn step(&mut self, step: StepRecord) {
-        let StepRecord { wall_ms, gpu_ms, num_tokens, num_sequences } = step;
+        let StepRecord { wall_ms, gpu_ms, encode_ms, num_tokens, num_sequences } = step;
         self.metrics.num_steps += 1;
         self.metrics.computed_tokens += num_tokens as u64;
         self.metrics.step_ms.record(wall_ms);
@@ -99,6 +101,9 @@ impl Recorder {
         self.metrics.step_sequences.record(num_sequences as f64);
         if let Some(gpu_ms) = gpu_ms {
             self.metrics.gpu_step_ms.record(gpu_ms);
+        }
+        if let Some(encode_ms) = encode_ms {
+            self.metrics.encode_ms.record(encode_ms);
         }
     }
 

@@ -70,6 +70,9 @@ pub struct Request {
     pub reports_progress: bool,
 }
 
+/// The most answers to one request.
+pub const MAX_CHOICES: usize = 16;
+
 impl Request {
     /// Checks everything that needs no knowledge of the context.
     ///

@@ -137,6 +137,18 @@ impl Scheduler {
         self.rules.max_running.saturating_sub(self.running.len())
     }
 
+    /// Of these, slots that a request which comes now gets in the next step.
+    pub(super) fn num_open_slots(&self) -> usize {
+        if self.rules.batching == Batching::Static && !self.running.is_empty() { 0 } else { self.num_slots() }
+    }
+
+    /// Whether a sequence is there and was computed on.
+    pub(super) fn has_started(&self, id: RequestId) -> bool {
+        let running = self.running.iter().map(|running| &running.sequence);
+        let mut all = running.chain(self.waiting.iter());
+        all.find(|sequence| sequence.ids().any(|other| other == id)).is_some_and(|found| found.clock.has_started())
+    }
+
     /// Plans a step of `budget` tokens and takes the blocks it needs. Empty only if there is no sequence.
     pub(super) fn schedule(&mut self, kv: &mut KvManager, limits: &BatchLimits, budget: usize) -> Plan {
         let mut room = Room {

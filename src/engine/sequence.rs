@@ -30,6 +30,8 @@ pub(super) struct Sequence {
     pub(super) is_prefill_only: bool,
     /// The salt to be cached under and for how long, if at all.
     pub(super) caching: Option<(String, Rc<Retention>)>,
+    /// Whether it is a further choice of a request that is counted with its first.
+    pub(super) is_further: bool,
     /// The key that it is counted under, until it was.
     pub(super) group: Option<String>,
     /// `None` until it was looked for in the cache.
@@ -75,6 +77,7 @@ impl Sequence {
             progress: None,
             num_prompt: request.prompt.len(),
             is_prefill_only: request.prefill_only,
+            is_further: false,
             group: request.cache.group.clone(),
             caching: request.cache.enabled.then(|| {
                 let retention = request.cache.retention(request.prompt.len());
@@ -90,9 +93,11 @@ impl Sequence {
         }
     }
 
-    /// The same as a further choice of a request, which counts once.
-    pub(super) fn into_choice(self) -> Self {
-        Self { group: None, ..self }
+    /// Makes it a further choice of a request, which counts once and waits once.
+    pub(super) fn make_further(&mut self) {
+        self.is_further = true;
+        self.group = None;
+        self.deadlines = self.deadlines.without_queue();
     }
 
     /// The prompt and the answer so far.
@@ -132,6 +137,8 @@ impl Sequence {
         heir.choices = std::mem::take(&mut self.choices);
         heir.report = self.report;
         heir.group = self.group.take();
+        heir.is_further = self.is_further;
+        heir.deadlines = self.deadlines;
         heir.clock.follow(&self.clock);
         Some(std::mem::replace(self, heir))
     }

@@ -33,6 +33,8 @@ pub struct StepTrace {
     pub end_ms: f64,
     /// What the device says it took, where it can tell.
     pub gpu_ms: Option<f64>,
+    /// What the CPU took to hand it to the device, where that is somebody else.
+    pub encode_ms: Option<f64>,
     /// Requests that waited meanwhile.
     pub num_waiting: usize,
     /// What it computed.

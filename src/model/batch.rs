@@ -169,6 +169,10 @@ pub trait Forward {
     fn gpu_ms(&self) -> Option<f64> {
         None
     }
+    /// Milliseconds that the CPU needed to hand the last step to the device, where that is somebody else.
+    fn encode_ms(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A loaded model whose logits can be read, not only sampled from.

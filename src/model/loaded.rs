@@ -255,6 +255,10 @@ impl<E: Executor> Forward for Model<E> {
     fn gpu_ms(&self) -> Option<f64> {
         self.executor.device_ms()
     }
+
+    fn encode_ms(&self) -> Option<f64> {
+        self.executor.encode_ms()
+    }
 }
 
 impl<E: Executor> Logits for Model<E> {

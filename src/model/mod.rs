@@ -21,7 +21,9 @@ pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
 pub use forward::{Graph, Io, Layout};
 pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};
 pub use memory::{KV_FORMATS, KvMemory, KvShape};
-pub use plan::{DEFAULT_CONTEXT_LENGTH, DeviceInfo, MIN_CONTEXT_LENGTH, ModelOptions, Plan, plan};
+pub use plan::{
+    DEFAULT_CONTEXT_LENGTH, DEFAULT_MAX_SEQUENCES, DeviceInfo, MIN_CONTEXT_LENGTH, ModelOptions, Plan, plan,
+};
 pub use probe::probe;
 pub use weights::{Part, Placement};
 pub use xxh64::Xxh64;

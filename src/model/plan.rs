@@ -5,7 +5,7 @@ use super::config::ModelConfig;
 use super::forward::{Graph, Layout};
 use crate::compute::{Purpose, Tuning};
 use crate::gguf::Gguf;
-use crate::kernels::KvFormat;
+use crate::kernels::{EDIT_WORDS, KvFormat};
 use crate::kv::{BLOCK_SIZE, GroupConfig};
 use crate::{Error, Result};
 
@@ -14,7 +14,9 @@ pub const DEFAULT_CONTEXT_LENGTH: usize = 4096;
 /// The shortest context that is worth loading a model for.
 pub const MIN_CONTEXT_LENGTH: usize = 128;
 /// Sequences in a step, when the caller does not say.
-const DEFAULT_MAX_SEQUENCES: usize = 4;
+pub const DEFAULT_MAX_SEQUENCES: usize = 4;
+/// Sequences in a step, at most: each takes a row of logits.
+const MOST_SEQUENCES: usize = 256;
 /// Logit edits of a row beyond one for each token of the context: biases.
 const MAX_BIASES: usize = 1024;
 
@@ -29,7 +31,7 @@ pub struct ModelOptions {
     pub memory_limit: Option<u64>,
     /// Tokens in a step.
     pub max_tokens: Option<usize>,
-    /// Sequences in a step.
+    /// Sequences in a step, 256 at most.
     pub max_sequences: Option<usize>,
 }
 
@@ -115,7 +117,11 @@ pub fn plan(
 
 fn layout(config: &ModelConfig, device: &DeviceInfo, options: &ModelOptions, context: usize) -> Layout {
     let max_tokens = options.max_tokens.unwrap_or(device.tuning.max_tokens).clamp(1, context);
-    let max_sequences = options.max_sequences.unwrap_or(DEFAULT_MAX_SEQUENCES).max(1);
+    let max_sequences = options.max_sequences.unwrap_or(DEFAULT_MAX_SEQUENCES).clamp(1, MOST_SEQUENCES);
+    // The logits of all are one buffer, and so are their edits.
+    let words = config.vocab.max(EDIT_WORDS * (context + MAX_BIASES)) as u64;
+    let bindable = usize::try_from(device.binding_bytes / (4 * words)).unwrap_or(usize::MAX);
+    let max_sequences = max_sequences.min(bindable.max(1));
     let max_blocks = context.div_ceil(BLOCK_SIZE);
     let group = |window: Option<usize>| {
         let num_blocks = match window {

@@ -41,8 +41,8 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    /// SmolLM2 135M in Q4_1 on a software adapter (lavapipe on two busy cores), fitted to the steps of `cargo bench --bench
-    /// batching -- live`: about 120 ms a step, in which weights are decoded, and 60 ms a token. Memory is never the limit.
+    /// SmolLM2 135M in Q4_1 on a software adapter (lavapipe on two busy cores): 120 ms a step and 60 ms a token, in round
+    /// numbers after fits to the steps of `cargo bench --bench batching -- live`. Memory is never the limit.
     pub const SOFTWARE: Self = Self {
         overhead_ms: 120.0,
         weight_bytes: 94e6,

@@ -103,6 +103,32 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     assert.deepEqual([text.cached_tokens, text.miss.reason, text.doctor], [0, 'cold', null]);
   });
 
+  test('a prompt that nothing was computed for explains nothing', async () => {
+    const explained = await opened.page.evaluate(async () => {
+      const engine = globalThis.test.engine();
+      const cache = { salt: 'never computed' };
+      const request = { messages: [{ role: 'user', content: 'Nobody ever computed this.' }], max_tokens: 1, cache };
+      // Others have all the slots, so that it is cancelled while it waits.
+      const others = new AbortController();
+      const busy = Array.from({ length: 4 }, (_, i) => {
+        return engine.completions
+          .create({ prompt: [10 + i], max_tokens: 100 }, { signal: others.signal })
+          .catch(() => null);
+      });
+      const controller = new AbortController();
+      const given = engine.chat.completions.create(request, { signal: controller.signal }).catch(({ code }) => code);
+      const { numWaiting } = await engine.metrics();
+      controller.abort();
+      const explained = await engine.cache.explain(request);
+      others.abort();
+      await Promise.all(busy);
+      return [numWaiting, await given, explained];
+    });
+    const [numWaiting, code, { cached_tokens, miss, doctor }] = explained;
+    assert.ok(numWaiting > 0);
+    assert.deepEqual([code, cached_tokens, miss.reason, doctor], ['cancelled', 0, 'cold', null]);
+  });
+
   test('what outlives its time is told as expired', async () => {
     const messages = [user('This is kept for a moment and no longer.')];
     await chat(messages, { max_tokens: 1, cache: { ttl_seconds: 0.001, salt: 'moment' } });

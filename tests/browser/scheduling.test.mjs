@@ -83,6 +83,7 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.equal(metrics.e2eMs.count, num);
     assert.equal(metrics.interTokenMs.count, of('completion_tokens') - num);
     assert.equal(metrics.stepMs.count, metrics.numSteps);
+    assert.equal(metrics.encodeMs.count, metrics.numSteps);
     assert.equal(metrics.stepTokens.sum, metrics.computedTokens);
     assert.ok(metrics.ttftMs.p50 <= metrics.ttftMs.p99 && metrics.ttftMs.p99 <= metrics.ttftMs.max);
     assert.equal(metrics.kvUsage, 0);
@@ -91,6 +92,7 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.ok(text.includes(`\npagewise:time_to_first_token_seconds_count${label} ${num}\n`), text);
 
     assert.equal(steps.length, metrics.numSteps);
+    assert.ok(Math.abs(sum(steps.map((step) => step.encodeMs)) - metrics.encodeMs.sum) < 1e-6);
     const parts = steps.flatMap((step) => step.parts);
     assert.equal(sum(parts.map((part) => part.end - part.start)), metrics.computedTokens);
     for (const { id, usage, num } of answers) {
@@ -133,6 +135,24 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.equal(grown('promptTokens'), 40);
     // The last token of each answer is drawn and never computed.
     assert.equal(grown('computedTokens'), 40 + usage.completion_tokens - 3);
+  });
+
+  test('more answers than a step can draw follow, and a burst on an idle engine is not refused', async () => {
+    await load({ maxQueued: 1 });
+    const found = await inPage(async (engine, { prompt, failure }) => {
+      const params = { prompt: prompt(40, 23), max_tokens: 3, temperature: 0 };
+      const { choices, usage } = await engine.completions.create({ ...params, n: 16 });
+      const { promptTokens } = await engine.metrics();
+      const burst = [24, 25, 26].map((first) =>
+        engine.completions.create({ prompt: prompt(20, first), max_tokens: 2 }),
+      );
+      const failures = await Promise.all(burst.map(failure));
+      return { texts: choices.map(({ text }) => text), usage, promptTokens, failures };
+    });
+    assert.equal(found.texts.length, 16);
+    assert.equal(new Set(found.texts).size, 1);
+    assert.deepEqual([found.usage.prompt_tokens, found.promptTokens], [40, 40]);
+    assert.deepEqual(found.failures, [null, null, null]);
   });
 
   test('the timeline shows the phases of a request', async () => {

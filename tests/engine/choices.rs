@@ -1,7 +1,9 @@
 //! Several answers to one prompt.
 
 use pagewise::Error;
-use pagewise::engine::{CacheOptions, EngineOptions, FinishReason, Request, RequestId, SamplingParams, Timeouts};
+use pagewise::engine::{
+    CacheOptions, EngineOptions, FinishReason, MAX_CHOICES, Request, RequestId, SamplingParams, Timeouts,
+};
 use pagewise::kv::GroupConfig;
 
 use crate::fake::{END, Row, Runner, Setup, hash, request};
@@ -153,11 +155,39 @@ fn a_failed_step_and_a_deadline_end_all_choices() {
 }
 
 #[test]
-fn more_choices_than_a_step_can_draw_are_refused() {
+fn more_choices_than_a_step_can_draw_follow() {
+    let mut wide = Setup::default();
+    wide.limits.max_rows = MAX_CHOICES;
+    wide.limits.max_sequences = MAX_CHOICES;
+    let mut wide = wide.build();
+    let wide_ids = wide.submit_choices(&sampled(50, 6), MAX_CHOICES);
+    let expected = finished(&mut wide, &wide_ids);
+    for (max_rows, enabled) in [(1, true), (3, true), (4, true), (15, true), (4, false)] {
+        let mut setup = Setup::default();
+        setup.limits.max_rows = max_rows;
+        setup.limits.max_sequences = max_rows;
+        let mut runner = setup.build();
+        let cache = CacheOptions { enabled, group: Some("key".to_owned()), ..CacheOptions::default() };
+        // Only the first waits: what follows has begun with it.
+        let timeouts = Timeouts { queue_ms: Some(50.0), ..Timeouts::default() };
+        let ids = runner.submit_choices(&Request { cache, timeouts, ..sampled(50, 6) }, MAX_CHOICES);
+        assert_eq!(finished(&mut runner, &ids), expected, "{max_rows} rows, cache {enabled}");
+        let metrics = runner.engine.metrics();
+        assert_eq!((metrics.prompt_tokens, metrics.queue_ms.count()), (50, 1), "it is one request");
+        assert_eq!(runner.engine.cache_groups().0[0].num_requests, 1);
+        if enabled {
+            let num_parts = MAX_CHOICES.div_ceil(max_rows);
+            assert!(computed(&runner) <= 50 + 16 * 5 + (num_parts - 1) * 2, "{max_rows} rows: {}", computed(&runner));
+        }
+    }
+}
+
+#[test]
+fn a_number_of_choices_out_of_range_is_refused() {
     let mut runner = Setup::default().build();
-    for num in [0, 9, usize::MAX] {
+    for num in [0, MAX_CHOICES + 1, usize::MAX] {
         let error = runner.engine.submit_choices(sampled(4, 4), num, 0.0).unwrap_err();
-        assert_eq!(error, Error::BadRequest(format!("n: {num} asked, 1 to 8 allowed")));
+        assert_eq!(error, Error::BadRequest(format!("n: {num} asked, 1 to 16 allowed")));
     }
     let sampling = SamplingParams { repetition_penalty: 1.5, ..SamplingParams::default() };
     let mut setup = Setup::default();

@@ -1,7 +1,7 @@
 //! What is refused at the door, with what was asked and what is allowed.
 
 use pagewise::Error;
-use pagewise::engine::{EngineOptions, MAX_LOGIT_BIAS, MAX_STOP_STRINGS, Request, SamplingParams};
+use pagewise::engine::{Batching, EngineOptions, MAX_LOGIT_BIAS, MAX_STOP_STRINGS, Request, SamplingParams};
 use pagewise::kv::GroupConfig;
 
 use crate::fake::{Setup, VOCAB_SIZE, request};
@@ -85,14 +85,42 @@ fn what_can_never_fit_is_refused() {
 
 #[test]
 fn a_full_queue_is_refused() {
-    let options = EngineOptions { max_waiting: 2, ..EngineOptions::default() };
+    let options = EngineOptions { max_running: 1, max_waiting: 2, ..EngineOptions::default() };
     let mut runner = Setup { options, ..Setup::default() }.build();
     runner.submit(&request(4, 4, 0));
-    runner.submit(&request(4, 4, 1));
-    let full = Error::QueueFull { asked: 3, allowed: 2, retry_after_ms: None };
-    assert_eq!(runner.engine.submit(request(4, 4, 2), 0.0), Err(full));
     runner.step();
+    runner.submit(&request(4, 4, 1));
     runner.submit(&request(4, 4, 2));
+    let full = Error::QueueFull { asked: 3, allowed: 2, retry_after_ms: None };
+    assert_eq!(runner.engine.submit(request(4, 4, 3), 0.0), Err(full));
+    (0..4).for_each(|_| drop(runner.step()));
+    runner.submit(&request(4, 4, 3));
+    runner.finish();
+}
+
+#[test]
+fn who_gets_a_free_slot_is_not_refused() {
+    for (batching, num_first) in [(Batching::Continuous, 4), (Batching::Static, 4), (Batching::None, 2)] {
+        let options = EngineOptions { max_running: 3, max_waiting: 1, batching, ..EngineOptions::default() };
+        let mut runner = Setup { options, ..Setup::default() }.build();
+        // All at once on an idle engine: as many as run, and one that waits.
+        for salt in 0..num_first {
+            runner.submit(&request(4, 8, salt));
+        }
+        let full = |allowed| Error::QueueFull { asked: allowed + 1, allowed, retry_after_ms: None };
+        assert_eq!(runner.engine.submit(request(4, 8, 9), 0.0), Err(full(1)), "{batching:?}");
+        runner.step();
+        assert_eq!(runner.engine.submit(request(4, 8, 9), 0.0), Err(full(1)), "{batching:?}");
+        runner.finish();
+    }
+    // A static batch that runs takes nobody in, whatever slots it has.
+    let batching = Batching::Static;
+    let options = EngineOptions { max_running: 3, max_waiting: 1, batching, ..EngineOptions::default() };
+    let mut runner = Setup { options, ..Setup::default() }.build();
+    runner.submit(&request(4, 8, 0));
+    runner.step();
+    runner.submit(&request(4, 8, 1));
+    assert!(runner.engine.submit(request(4, 8, 2), 0.0).is_err());
     runner.finish();
 }
 

@@ -291,3 +291,31 @@ fn the_trace_tells_what_each_step_held() {
     assert!(steps.iter().all(|step| step.end_ms > step.start_ms && step.parts[0].num_prompt == 30));
     assert!(runner.engine.take_trace().is_empty(), "each step is told once");
 }
+
+#[test]
+fn coming_again_is_never_now() {
+    // An answer that took no measurable time.
+    let options = EngineOptions { max_running: 1, max_waiting: 1, ..EngineOptions::default() };
+    let mut runner = Setup { options, ..Setup::default() }.build();
+    let still = |runner: &mut crate::fake::Runner| drop(pollster::block_on(runner.engine.step(|| 0.0)));
+    runner.engine.submit(request(4, 1, 0), 0.0).unwrap();
+    still(&mut runner);
+    runner.engine.submit(request(4, 5, 1), 0.0).unwrap();
+    still(&mut runner);
+    runner.engine.submit(request(4, 5, 2), 0.0).unwrap();
+    let error = runner.engine.submit(request(4, 5, 3), 0.0).unwrap_err();
+    assert_eq!(error, Error::QueueFull { asked: 2, allowed: 1, retry_after_ms: Some(1) });
+}
+
+#[test]
+fn whether_something_was_computed_can_be_asked() {
+    let options = EngineOptions { max_running: 1, ..EngineOptions::default() };
+    let mut runner = Setup { options, ..Setup::default() }.build();
+    let [first, second] = [0, 1].map(|salt| runner.submit(&request(4, 3, salt)));
+    assert!(!runner.engine.has_started(first));
+    runner.step();
+    assert_eq!([first, second].map(|id| runner.engine.has_started(id)), [true, false]);
+    runner.engine.cancel(first);
+    assert!(!runner.engine.has_started(first), "it is gone");
+    runner.finish();
+}

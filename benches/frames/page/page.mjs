@@ -31,6 +31,17 @@ globalThis.bench = {
     animation.stop();
     return { gaps: animation.gaps };
   },
+  /** The frames while so many workers do nothing but keep a core busy. */
+  async busy(ms, numWorkers) {
+    const workers = Array.from({ length: numWorkers }, () => new Worker('busy.mjs', { type: 'module' }));
+    // They have to have started.
+    await sleep(500);
+    const animation = animate();
+    await sleep(ms);
+    animation.stop();
+    for (const worker of workers) worker.terminate();
+    return { gaps: animation.gaps };
+  },
   /** The frames while a prompt of `numTokens` is computed, and how long that took. */
   async run(source, stepTargetMs, numTokens) {
     const engine = await Engine.load(source, { contextLength: numTokens + 16, stepTargetMs });

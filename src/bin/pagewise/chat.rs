@@ -58,20 +58,25 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut chat = Chat::open(args)?;
     let shows_prompt = !args.json && stdin().is_terminal() && std::io::stdout().is_terminal();
-    let mut lines = stdin().lock().lines();
+    let mut lines = stdin().lock().split(b'\n');
     loop {
         if shows_prompt {
             output::print("> ");
         }
         let Some(line) = lines.next() else { return Ok(()) };
         let line = line.map_err(|error| Error::BadRequest(format!("cannot read standard input: {error}")))?;
+        let Ok(line) = std::str::from_utf8(&line) else {
+            refuse(&Error::BadRequest("a line that is no UTF-8".to_owned()), args);
+            continue;
+        };
+        let line = line.strip_suffix('\r').unwrap_or(line);
         if line.trim().is_empty() {
             continue;
         }
         match line.trim() {
             "/undo" => report(&chat.undo(), args),
             "/clear" => report(&chat.clear(), args),
-            _ => match chat.turn(&line, args) {
+            _ => match chat.turn(line, args) {
                 Ok(turn) if args.json => output::print_line(&turn.to_json()),
                 Ok(turn) => output::print(&turn.ending()),
                 Err(error @ Error::ContextTooLong { .. }) => refuse(&error, args),
@@ -94,6 +99,8 @@ fn report(&Shortened { taken_back, left }: &Shortened, args: &Args) {
 fn refuse(error: &Error, args: &Args) {
     if args.json {
         output::print_line(&json!({ "error": output::error_json(error) }));
+    } else if !matches!(error, Error::ContextTooLong { .. }) {
+        output::print(&format!("[not sent: {error}]\n"));
     } else {
         output::print(&format!(
             "[not sent: {error}. Shorten it, take back the last turn with /undo or all with /clear; \

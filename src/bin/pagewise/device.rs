@@ -190,6 +190,13 @@ impl Forward for NativeModel {
             NativeModel::Gpu(model) => model.gpu_ms(),
         }
     }
+
+    fn encode_ms(&self) -> Option<f64> {
+        match self {
+            NativeModel::Cpu(_) => None,
+            NativeModel::Gpu(model) => model.encode_ms(),
+        }
+    }
 }
 
 impl Logits for NativeModel {

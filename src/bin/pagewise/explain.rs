@@ -23,6 +23,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if [&args.previous, &args.next].iter().all(|path| path.as_path() == Path::new("-")) {
+        return Err(Error::BadRequest("only one of both prompts can be standard input, `-`".to_owned()));
+    }
     let explanation = doctor::explain(&read(&args.previous)?, &read(&args.next)?)?;
     if args.json {
         output::print_json(&json!(explanation));
@@ -38,12 +41,14 @@ fn read(path: &Path) -> Result<Value> {
     let text =
         if path == Path::new("-") { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(path) };
     let text = text.map_err(|error| Error::BadRequest(format!("cannot read `{name}`: {error}")))?;
+    // Some editors begin a file with a mark of its encoding, which is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let is_json = path.extension().is_some_and(|extension| extension == "json");
-    match serde_json::from_str(&text) {
+    match serde_json::from_str(text) {
         Ok(value @ (Value::Array(_) | Value::Object(_))) => Ok(value),
         Err(error) if is_json => Err(Error::BadRequest(format!("`{name}`: {error}"))),
         Ok(value) if is_json => Ok(value),
-        _ => Ok(Value::String(text)),
+        _ => Ok(Value::from(text)),
     }
 }
 
