@@ -1,6 +1,6 @@
 //! What the three matrix kernels have in common: their numbers, their twin, and the choice among them.
 
-use super::{MatMul, MatMulTile, MatVec, constant, format_source, word};
+use super::{MatMul, MatMulTile, MatVec, constant, word};
 use crate::compute::{Access, Bindings, BufferId, Recording, RowClass, Rows, Shader, Step, Tuning};
 use crate::quant::Format;
 
@@ -62,7 +62,7 @@ impl Projection {
     pub(super) const ACCESS: &'static [Access] = &[Access::Read, Access::Read, Access::ReadWrite];
 
     pub(super) fn shader(&self, stem: &'static str, source: &'static str) -> Shader {
-        Shader { format: Some(format_source(self.format)), epilogue: true, ..Shader::new(stem, source) }
+        Shader { format: Some(self.format.wgsl()), epilogue: true, ..Shader::new(stem, source) }
     }
 
     pub(super) fn constants(&self) -> Vec<(&'static str, f64)> {

@@ -9,6 +9,7 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 1,
     block_elements: 1,
     block_bytes: 2,
+    packed_block_bytes: 2,
     pack_row,
     unpack_row,
     dequantize,

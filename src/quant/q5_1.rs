@@ -13,6 +13,7 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 7,
     block_elements: 32,
     block_bytes: BLOCK_BYTES,
+    packed_block_bytes: BLOCK_BYTES,
     pack_row,
     unpack_row,
     dequantize,
