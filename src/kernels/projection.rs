@@ -48,7 +48,7 @@ impl Projection {
     pub fn record(self, recording: &mut Recording, tuning: &Tuning, weights: BufferId, x: BufferId, y: BufferId) {
         assert!(self.k.is_multiple_of(32), "{} weights in a row, not a multiple of 32", self.k);
         let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        let words = num_weight_rows * self.format.packed_row_words(self.k);
+        let words = self.format.buffer_words(num_weight_rows, self.k);
         assert_eq!(recording.info(weights).size_words, words, "{} holds {self:?}", recording.info(weights).label);
         let buffers = [weights, x, y];
         recording.dispatch(MatVec::new(self, tuning), &buffers, RowClass::Few(self.rows));
@@ -84,7 +84,7 @@ impl Projection {
 
     pub(super) fn weight_bytes(&self) -> u64 {
         let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        4 * (num_weight_rows * self.format.packed_row_words(self.k)) as u64
+        4 * self.format.buffer_words(num_weight_rows, self.k) as u64
     }
 
     pub(super) fn twin(&self, step: &Step, bindings: &Bindings<'_>) {

@@ -38,6 +38,7 @@ impl Random {
         for row in packed.chunks_exact_mut(words) {
             format.pack_row(&self.gguf_row(format, k), row);
         }
+        packed.extend(format.codebook());
         packed
     }
 
@@ -71,10 +72,22 @@ impl Random {
             Format::Q4K => (&[0, 2], 63.0 * 15.0),
             Format::Q5K => (&[0, 2], 63.0 * 31.0),
             Format::Q6K => (&[208], 128.0 * 32.0),
+            Format::Iq1S => (&[0], 15.0 * 1.125),
+            Format::Iq2Xxs | Format::Iq2Xs | Format::Iq2S => (&[0], 3.875 * 43.0),
+            Format::Iq3Xxs => (&[0], 7.75 * 62.0),
+            Format::Iq3S => (&[0], 31.0 * 15.0),
             Format::Iq4Nl => (&[0], 127.0),
             Format::Iq4Xs => (&[0], 32.0 * 127.0),
             Format::Tq1_0 => (&[52], 1.0),
             Format::Tq2_0 => (&[64], 2.0),
+            Format::Iq1M => {
+                // Its f16 is in four nibbles.
+                let [low, high] = self.scale(15.0 * 1.125);
+                for (at, nibble) in [(49, low & 15), (51, low >> 4), (53, high & 15), (55, high >> 4)] {
+                    block[at] = (block[at] & 15) | (nibble << 4);
+                }
+                return;
+            }
             Format::Mxfp4 => {
                 // An exponent with a bias of 128; the largest value is 12.
                 block[0] = 122 + block[0] % 4;

@@ -10,6 +10,7 @@ pub(super) const CODEC: Codec = Codec {
     block_elements: 1,
     block_bytes: 2,
     packed_block_bytes: 2,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

@@ -9,6 +9,7 @@ pub(super) const CODEC: Codec = Codec {
     block_elements: 1,
     block_bytes: 4,
     packed_block_bytes: 4,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

@@ -8,15 +8,23 @@
 //! Weights are rearranged within their block so that any 32 consecutive weights of a row (a *chunk*) lie in words of
 //! their own, each read once: of eight quads of weights, word `w` of the 4-bit parts has quad `w` in its low nibbles and
 //! quad `w + 4` in its high ones. Where a GGUF block is no multiple of four bytes, its f16 scale moves to a section after
-//! all blocks of the row.
+//! all blocks of the row. A buffer of rows ends in the format's codebook, if it has one.
 //!
 //! Products in both decoders are exact in f32 (an f16 scale times small integers, 24 bits together at most), so neither
 //! the order of factors nor contraction into fused multiply-add can change a bit.
 
 mod bf16;
 mod blocks;
+mod codebook;
 mod f16;
 mod f32;
+mod iq1_m;
+mod iq1_s;
+mod iq2_s;
+mod iq2_xs;
+mod iq2_xxs;
+mod iq3_s;
+mod iq3_xxs;
 mod iq4_nl;
 mod iq4_xs;
 mod layout;
@@ -66,6 +74,20 @@ pub enum Format {
     Q5K,
     /// 6 bits; 8-bit scale per 16 weights; f16 factor of those per 256.
     Q6K,
+    /// Eight weights of -1, 0, 1 at once from a codebook; 3-bit scale and an offset per 32 weights.
+    Iq1S,
+    /// Eight weights of -1, 0, 1 at once from a codebook; 3-bit scale per 16 weights, an offset per 8.
+    Iq1M,
+    /// Eight magnitudes at once from a codebook of 256; 4-bit scale per 32 weights.
+    Iq2Xxs,
+    /// Eight magnitudes at once from a codebook of 512; 4-bit scale per 16 weights.
+    Iq2Xs,
+    /// Eight magnitudes at once from a codebook of 1024; 4-bit scale per 16 weights.
+    Iq2S,
+    /// Four magnitudes at once from a codebook of 256; 4-bit scale per 32 weights.
+    Iq3Xxs,
+    /// Four magnitudes at once from a codebook of 512; 4-bit scale per 32 weights.
+    Iq3S,
     /// One of 16 uneven values, and a scale per 32 weights.
     Iq4Nl,
     /// One of 16 uneven values; 6-bit scale per 32 weights; f16 factor of those per 256.
@@ -87,6 +109,7 @@ struct Codec {
     block_bytes: usize,
     /// Bytes of a block in our layout; a row is padded to whole words.
     packed_block_bytes: usize,
+    codebook: Option<fn() -> Vec<u32>>,
     pack_row: fn(&[u8], &mut [u32]),
     unpack_row: fn(&[u32], &mut [f32]),
     dequantize: fn(&[u8], &mut [f32]),
@@ -95,7 +118,7 @@ struct Codec {
 
 impl Format {
     /// Every format, in the order of the enum.
-    pub const ALL: [Format; 18] = [
+    pub const ALL: [Format; 25] = [
         Format::F32,
         Format::F16,
         Format::Bf16,
@@ -109,6 +132,13 @@ impl Format {
         Format::Q4K,
         Format::Q5K,
         Format::Q6K,
+        Format::Iq1S,
+        Format::Iq1M,
+        Format::Iq2Xxs,
+        Format::Iq2Xs,
+        Format::Iq2S,
+        Format::Iq3Xxs,
+        Format::Iq3S,
         Format::Iq4Nl,
         Format::Iq4Xs,
         Format::Tq1_0,
@@ -132,7 +162,8 @@ impl Format {
     }
 
     /// The WGSL piece that defines `fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8>`, to be put after a kernel
-    /// that declares `weights: array<u32>`, `override K: u32` and `override ROW_WORDS: u32`.
+    /// that declares `weights: array<u32>`, `override K: u32` and `override ROW_WORDS: u32`. The buffer ends in
+    /// [`Format::codebook`].
     pub fn wgsl(self) -> &'static str {
         self.codec().wgsl
     }
@@ -164,6 +195,20 @@ impl Format {
     pub fn packed_row_words(self, num_elements: usize) -> usize {
         let num_blocks = self.row_bytes(num_elements) / self.block_bytes();
         (num_blocks * self.codec().packed_block_bytes).div_ceil(4)
+    }
+
+    /// Words of a buffer of packed rows: the rows, then the codebook.
+    ///
+    /// # Panics
+    /// As [`Format::row_bytes`].
+    pub fn buffer_words(self, num_rows: usize, num_elements: usize) -> usize {
+        num_rows * self.packed_row_words(num_elements) + self.codebook().len()
+    }
+
+    /// What a buffer of rows of this format ends in, because the WGSL piece reads it there: the codebook of an IQ format,
+    /// nothing for most.
+    pub fn codebook(self) -> Vec<u32> {
+        self.codec().codebook.map(|codebook| codebook()).unwrap_or_default()
     }
 
     /// Turns a row of a GGUF file into our packed layout. Every word of `packed` is written.
@@ -217,6 +262,13 @@ impl Format {
             Format::Q4K => &q4_k::CODEC,
             Format::Q5K => &q5_k::CODEC,
             Format::Q6K => &q6_k::CODEC,
+            Format::Iq1S => &iq1_s::CODEC,
+            Format::Iq1M => &iq1_m::CODEC,
+            Format::Iq2Xxs => &iq2_xxs::CODEC,
+            Format::Iq2Xs => &iq2_xs::CODEC,
+            Format::Iq2S => &iq2_s::CODEC,
+            Format::Iq3Xxs => &iq3_xxs::CODEC,
+            Format::Iq3S => &iq3_s::CODEC,
             Format::Iq4Nl => &iq4_nl::CODEC,
             Format::Iq4Xs => &iq4_xs::CODEC,
             Format::Tq1_0 => &tq1_0::CODEC,

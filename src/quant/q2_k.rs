@@ -15,6 +15,7 @@ pub(super) const CODEC: Codec = Codec {
     block_elements: 256,
     block_bytes: BLOCK_BYTES,
     packed_block_bytes: BLOCK_BYTES,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

@@ -14,6 +14,7 @@ pub(super) const CODEC: Codec = Codec {
     block_elements: 32,
     block_bytes: BLOCK_BYTES,
     packed_block_bytes: BLOCK_BYTES,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,
