@@ -48,7 +48,7 @@ fn main() {
 fn rate(gpu: &Gpu, format: Format, [rows, n, k]: [usize; 3], epilogue: Epilogue) -> f64 {
     let num_weight_rows = n * if epilogue.is_gated() { 2 } else { 1 };
     let mut recording = Recording::new();
-    let weights = recording.buffer("weights", num_weight_rows * format.packed_row_words(k), Purpose::Weights);
+    let weights = recording.buffer("weights", format.buffer_words(num_weight_rows, k), Purpose::Weights);
     let x = recording.buffer("x", rows * k, Purpose::Scratch);
     let y = recording.buffer("y", rows * n, Purpose::Scratch);
     let projection = Projection { format, k, n, epilogue, rows: Rows::Tokens, out_stride: n, out_offset: 0 };

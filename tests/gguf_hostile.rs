@@ -139,8 +139,8 @@ fn tensor_entries_are_checked() {
     corrupt(&tensor(&[limits::MAX_DIMENSION + 1], F32), &["`t`", "a dimension of 268435457"]);
     corrupt(&tensor(&[32, limits::MAX_DIMENSION, 2], F32), &["`t`", "536870912 rows or more, at most 268435456"]);
     corrupt(&tensor(&[48], 2), &["`t`", "rows of 48 elements, Q4_0 needs a multiple of 32"]);
-    let supported = ["`t`", "Q3_K", "supported are F32, F16, BF16, Q4_0"];
-    refused(opened(tensor(&[256], 11).build()), "unsupported_model", &supported);
+    let supported = ["`t`", "Q8_K", "supported are F32, F16, BF16, Q4_0", "IQ2_XXS", "MXFP4"];
+    refused(opened(tensor(&[256], 15).build()), "unsupported_model", &supported);
     refused(opened(tensor(&[256], 1000).build()), "unsupported_model", &["`t`", "type 1000"]);
 }
 

@@ -135,26 +135,13 @@ pub(super) fn check_names(tensors: &[TensorInfo]) -> Result<()> {
 fn unsupported(name: &str, type_id: u32) -> Error {
     let known = match type_id {
         9 => " (Q8_1)",
-        10 => " (Q2_K)",
-        11 => " (Q3_K)",
         15 => " (Q8_K)",
-        16 => " (IQ2_XXS)",
-        17 => " (IQ2_XS)",
-        18 => " (IQ3_XXS)",
-        19 => " (IQ1_S)",
-        20 => " (IQ4_NL)",
-        21 => " (IQ3_S)",
-        22 => " (IQ2_S)",
-        23 => " (IQ4_XS)",
         24 => " (I8)",
         25 => " (I16)",
         26 => " (I32)",
         27 => " (I64)",
         28 => " (F64)",
-        29 => " (IQ1_M)",
-        34 => " (TQ1_0)",
-        35 => " (TQ2_0)",
-        39 => " (MXFP4)",
+        40 => " (NVFP4)",
         _ => "",
     };
     let supported = Format::ALL.map(Format::name).join(", ");

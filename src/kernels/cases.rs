@@ -3,11 +3,11 @@
 
 use std::rc::Rc;
 
-use half::{bf16, f16};
+use half::f16;
 
 use super::{
     Attention, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection, RmsNorm,
-    RmsNormAdd, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, word,
+    RmsNormAdd, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, random::Random, word,
 };
 use crate::compute::{
     BufferId, CpuExecutor, Executor, Gpu, GpuExecutor, Purpose, Recording, RowClass, Rows, Step, Tuning,
@@ -30,62 +30,6 @@ pub struct Case {
     is_exact: bool,
 }
 
-/// A small generator of random inputs (xorshift64*): the same cases everywhere.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn bits(&mut self) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
-    }
-
-    /// Uniform in [-1, 1).
-    fn float(&mut self) -> f32 {
-        #[expect(clippy::cast_precision_loss, reason = "24 bits are exact")]
-        let unit = (self.bits() >> 8) as f32 / 8_388_608.0;
-        unit - 1.0
-    }
-
-    fn floats(&mut self, num: usize) -> Vec<u32> {
-        (0..num).map(|_| self.float().to_bits()).collect()
-    }
-
-    /// Rows of a format: random bits with scales near a hundredth, packed.
-    fn weights(&mut self, format: Format, num_rows: usize, k: usize) -> Vec<u32> {
-        let words = format.packed_row_words(k);
-        let mut packed = vec![0; num_rows * words];
-        for row in packed.chunks_exact_mut(words) {
-            format.pack_row(&self.gguf_row(format, k), row);
-        }
-        packed
-    }
-
-    fn gguf_row(&mut self, format: Format, k: usize) -> Vec<u8> {
-        match format {
-            Format::F32 => (0..k).flat_map(|_| self.float().to_le_bytes()).collect(),
-            Format::F16 => (0..k).flat_map(|_| f16::from_f32(self.float()).to_le_bytes()).collect(),
-            Format::Bf16 => (0..k).flat_map(|_| bf16::from_f32(self.float()).to_le_bytes()).collect(),
-            _ => {
-                let mut bytes: Vec<u8> = (0..format.row_bytes(k)).map(|_| self.bits().to_le_bytes()[0]).collect();
-                for block in bytes.chunks_exact_mut(format.block_bytes()) {
-                    let scales = match format {
-                        Format::Q6K => vec![208],
-                        Format::Q4_1 | Format::Q5_1 | Format::Q4K | Format::Q5K => vec![0, 2],
-                        _ => vec![0],
-                    };
-                    for at in scales {
-                        block[at..at + 2].copy_from_slice(&f16::from_f32(self.float() / 100.0).to_le_bytes());
-                    }
-                }
-                bytes
-            }
-        }
-    }
-}
-
 /// Builds a [`Case`].
 struct Builder {
     random: Random,
@@ -95,7 +39,7 @@ struct Builder {
 
 impl Builder {
     fn new() -> Self {
-        Self { random: Random(0x9E37_79B9_7F4A_7C15), recording: Recording::new(), inputs: Vec::new() }
+        Self { random: Random::new(), recording: Recording::new(), inputs: Vec::new() }
     }
 
     fn input(&mut self, label: &str, words: Vec<u32>) -> BufferId {

@@ -1,6 +1,6 @@
 //! Token ids to rows of the embedding; see `shaders/embed.wgsl`.
 
-use super::{constant, format_source, word};
+use super::{constant, word};
 use crate::compute::{Access, Bindings, Kernel, Shader, Step};
 use crate::quant::Format;
 
@@ -25,7 +25,7 @@ pub struct Embed {
 impl Kernel for Embed {
     fn shader(&self) -> Shader {
         let shader = Shader::new("embed", include_str!("../../shaders/embed.wgsl"));
-        Shader { format: Some(format_source(self.format)), ..shader }
+        Shader { format: Some(self.format.wgsl()), ..shader }
     }
 
     fn access(&self) -> &'static [Access] {

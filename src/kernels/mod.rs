@@ -11,6 +11,7 @@ mod matmul;
 mod matmul_tile;
 mod matvec;
 mod projection;
+mod random;
 mod rms_norm;
 mod rms_norm_add;
 mod rope_store;
@@ -29,30 +30,6 @@ pub use rms_norm::RmsNorm;
 pub use rms_norm_add::RmsNormAdd;
 pub use rope_store::RopeStore;
 pub use sample::{NOT_FINITE, Sample};
-
-use crate::quant::Format;
-
-/// The WGSL piece that decodes a format.
-fn format_source(format: Format) -> &'static str {
-    macro_rules! piece {
-        ($stem:literal) => {
-            include_str!(concat!("../../shaders/quant/", $stem, ".wgsl"))
-        };
-    }
-    match format {
-        Format::F32 => piece!("f32"),
-        Format::F16 => piece!("f16"),
-        Format::Bf16 => piece!("bf16"),
-        Format::Q4_0 => piece!("q4_0"),
-        Format::Q4_1 => piece!("q4_1"),
-        Format::Q5_0 => piece!("q5_0"),
-        Format::Q5_1 => piece!("q5_1"),
-        Format::Q8_0 => piece!("q8_0"),
-        Format::Q4K => piece!("q4_k"),
-        Format::Q5K => piece!("q5_k"),
-        Format::Q6K => piece!("q6_k"),
-    }
-}
 
 /// A size as the `u32` that shaders count in.
 ///

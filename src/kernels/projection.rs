@@ -1,6 +1,6 @@
 //! What the three matrix kernels have in common: their numbers, their twin, and the choice among them.
 
-use super::{MatMul, MatMulTile, MatVec, constant, format_source, word};
+use super::{MatMul, MatMulTile, MatVec, constant, word};
 use crate::compute::{Access, Bindings, BufferId, Recording, RowClass, Rows, Shader, Step, Tuning};
 use crate::quant::Format;
 
@@ -48,7 +48,7 @@ impl Projection {
     pub fn record(self, recording: &mut Recording, tuning: &Tuning, weights: BufferId, x: BufferId, y: BufferId) {
         assert!(self.k.is_multiple_of(32), "{} weights in a row, not a multiple of 32", self.k);
         let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        let words = num_weight_rows * self.format.packed_row_words(self.k);
+        let words = self.format.buffer_words(num_weight_rows, self.k);
         assert_eq!(recording.info(weights).size_words, words, "{} holds {self:?}", recording.info(weights).label);
         let buffers = [weights, x, y];
         recording.dispatch(MatVec::new(self, tuning), &buffers, RowClass::Few(self.rows));
@@ -62,7 +62,7 @@ impl Projection {
     pub(super) const ACCESS: &'static [Access] = &[Access::Read, Access::Read, Access::ReadWrite];
 
     pub(super) fn shader(&self, stem: &'static str, source: &'static str) -> Shader {
-        Shader { format: Some(format_source(self.format)), epilogue: true, ..Shader::new(stem, source) }
+        Shader { format: Some(self.format.wgsl()), epilogue: true, ..Shader::new(stem, source) }
     }
 
     pub(super) fn constants(&self) -> Vec<(&'static str, f64)> {
@@ -84,7 +84,7 @@ impl Projection {
 
     pub(super) fn weight_bytes(&self) -> u64 {
         let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        4 * (num_weight_rows * self.format.packed_row_words(self.k)) as u64
+        4 * self.format.buffer_words(num_weight_rows, self.k) as u64
     }
 
     pub(super) fn twin(&self, step: &Step, bindings: &Bindings<'_>) {

@@ -146,6 +146,9 @@ impl<E: Executor> Model<E> {
             if placement.first_row == 0 {
                 hash.update(format!("{} {} {:?}", tensor.name, tensor.format, tensor.shape).as_bytes());
             }
+            if placement.offset_words == 0 {
+                self.write_codebook(placement);
+            }
             let window = (WINDOW_BYTES / bytes).max(1);
             for first in (0..placement.num_rows).step_by(window) {
                 let num = window.min(placement.num_rows - first);
@@ -170,6 +173,15 @@ impl<E: Executor> Model<E> {
             }
         }
         self.executor.flush().await
+    }
+
+    /// Writes the codebook of the format at the end of a buffer, where shaders look for it.
+    fn write_codebook(&mut self, placement: &Placement) {
+        let codebook = placement.tensor.format.codebook();
+        if !codebook.is_empty() {
+            let num_words = self.executor.recording().info(placement.buffer).size_words;
+            self.executor.write(placement.buffer, num_words - codebook.len(), &codebook);
+        }
     }
 
     /// The model's numbers.

@@ -132,13 +132,15 @@ impl<'a> Placer<'a> {
         rows_per_output: usize,
         ranges: impl Fn(usize, usize) -> Vec<(usize, usize, usize)>,
     ) -> Vec<Part> {
-        let words = tensors[0].format.packed_row_words(tensors[0].row_elements());
-        let most = (self.binding_bytes / (4 * words * rows_per_output)).clamp(1, MAX_PART_ROWS / rows_per_output);
+        let (format, k) = (tensors[0].format, tensors[0].row_elements());
+        let (words, codebook) = (format.packed_row_words(k), format.codebook().len());
+        let room = (self.binding_bytes / 4).saturating_sub(codebook);
+        let most = (room / (words * rows_per_output)).clamp(1, MAX_PART_ROWS / rows_per_output);
         let mut parts = Vec::new();
         for first in (0..total).step_by(most) {
             let num = most.min(total - first);
             let label = format!("{}[{first}..{}]", tensors[0].name, first + num);
-            let buffer = recording.buffer(label, num * rows_per_output * words, Purpose::Weights);
+            let buffer = recording.buffer(label, format.buffer_words(num * rows_per_output, k), Purpose::Weights);
             let mut offset_words = 0;
             for (index, first_row, num_rows) in ranges(first, num) {
                 let tensor = tensors[index].clone();

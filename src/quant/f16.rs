@@ -9,6 +9,8 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 1,
     block_elements: 1,
     block_bytes: 2,
+    packed_block_bytes: 2,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

@@ -8,6 +8,8 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 0,
     block_elements: 1,
     block_bytes: 4,
+    packed_block_bytes: 4,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

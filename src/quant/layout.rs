@@ -113,3 +113,22 @@ pub(super) fn pack_nibble_pairs(gguf: &[u8], mut put: impl FnMut(usize, usize, u
         }
     }
 }
+
+/// A chunk's 2-bit parts from the bytes of a Q2_K, Q3_K or TQ2_0 block. There, 32 bytes hold four chunks, the first in
+/// the lowest bits; here each chunk gets two words of its own: the pairs of quad `q` are
+/// `(words[q / 4] >> 2 (q % 4)) & 0x03030303`.
+pub(super) fn pack_pairs(gguf: &[u8], chunk: usize) -> [u32; 2] {
+    let quad = |q| (word(&gguf[32 * (chunk / 4)..], q) >> (2 * (chunk % 4))) & 0x0303_0303;
+    std::array::from_fn(|half| (0..4).fold(0, |bits, q| bits | (quad(4 * half + q) << (2 * q))))
+}
+
+/// The 2-bit parts of a chunk's eight quads, one per byte, from its two words.
+pub(super) fn pairs(words: &[u32]) -> [u32; 8] {
+    std::array::from_fn(|q| (words[q / 4] >> (2 * (q % 4))) & 0x0303_0303)
+}
+
+/// Half `index` of a section as bits.
+pub(super) fn half_bits(section: &[u32], index: usize) -> u16 {
+    let [a, b, c, d] = section[index / 2].to_le_bytes();
+    u16::from_le_bytes(if index.is_multiple_of(2) { [a, b] } else { [c, d] })
+}

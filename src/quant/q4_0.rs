@@ -13,6 +13,8 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 2,
     block_elements: 32,
     block_bytes: BLOCK_BYTES,
+    packed_block_bytes: BLOCK_BYTES,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,

@@ -14,6 +14,8 @@ pub(super) const CODEC: Codec = Codec {
     ggml_type: 12,
     block_elements: 256,
     block_bytes: BLOCK_BYTES,
+    packed_block_bytes: BLOCK_BYTES,
+    codebook: None,
     pack_row,
     unpack_row,
     dequantize,
