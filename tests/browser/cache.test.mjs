@@ -107,7 +107,12 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     const explained = await opened.page.evaluate(async () => {
       const engine = globalThis.test.engine();
       const cache = { salt: 'never computed' };
-      const request = { messages: [{ role: 'user', content: 'Nobody ever computed this.' }], max_tokens: 1, cache };
+      // A system prompt of its own: the template's default one is cached under another salt.
+      const messages = [
+        { role: 'system', content: 'Nobody ever computed this, under no salt at all.' },
+        { role: 'user', content: 'Really?' },
+      ];
+      const request = { messages, max_tokens: 1, cache };
       // Others have all the slots, so that it is cancelled while it waits.
       const others = new AbortController();
       const busy = Array.from({ length: 4 }, (_, i) => {
