@@ -16,7 +16,6 @@ import { launch } from '../../tests/browser/launch.mjs';
 const SETTINGS = [
   ['off (whole steps, one submission)', null],
   ['30 ms', 30],
-  ['100 ms', 100],
 ];
 
 const { values } = parseArgs({
