@@ -22,6 +22,7 @@ fn main() {
         ("wide software", Tuning::WIDE_SOFTWARE),
         ("wide software, subgroups", Tuning { reduce: Reduce::Subgroup, ..Tuning::WIDE_SOFTWARE }),
         ("gpu", Tuning::GPU),
+        ("gpu, bytes for many rows", Tuning { int8: true, ..Tuning::GPU }),
         ("gpu, subgroups of 4", Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }),
     ];
     for (name, tuning) in tunings {

@@ -6,8 +6,8 @@
 
 mod common;
 
-use common::golden::{Prompt, Reference, close, greedy, open_gpu, real_model, tiny_model};
-use pagewise::compute::Executor;
+use common::golden::{Prompt, Reference, close, greedy, largest_difference, open_gpu, real_model, tiny_model};
+use pagewise::compute::{Executor, Gpu, GpuOptions, Tuning};
 use pagewise::engine::{Engine, EngineOptions, Evaluation, evaluate};
 use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
@@ -111,6 +111,37 @@ fn gemma3_on_the_gpu() {
     if let Some(reference) = real_model("gemma3") {
         real_model_on_the_gpu(&reference, 8);
     }
+}
+
+/// Rounding activations to bytes moves no logit further than llama.cpp's own rounding does, position by position.
+fn products_of_bytes(name: &str) {
+    let Some(reference) = real_model(name) else { return };
+    let (gguf, source) = open(&reference.path);
+    let options = GpuOptions { tuning: Some(Tuning { int8: true, ..Tuning::GPU }), ..GpuOptions::default() };
+    let gpu = block_on(Gpu::open(&options)).unwrap();
+    let mut model = block_on(load_gpu(&gguf, &source, gpu, &self::options(KvFormat::F32), |_| Ok(()))).unwrap();
+    let mut worst = [0.0_f64; 2];
+    for prompt in reference.short() {
+        let sequence = Evaluation { ids: prompt.ids.clone(), positions: prompt.positions() };
+        let logits = block_on(evaluate(&mut model, &[sequence], 32)).unwrap().remove(0);
+        for (row, actual) in prompt.rows.iter().zip(&logits) {
+            let (ours, theirs) = (largest_difference(row, actual), row.llama_cpp.unwrap());
+            assert!(ours > 1e-3, "{} position {}: nothing was rounded", prompt.name, row.position);
+            assert!(ours <= theirs, "{} position {}: {ours}, llama.cpp {theirs}", prompt.name, row.position);
+            worst = [worst[0].max(ours), worst[1].max(theirs)];
+        }
+    }
+    println!("{name}: largest difference {:.2}, llama.cpp {:.2}", worst[0], worst[1]);
+}
+
+#[test]
+fn products_of_bytes_on_smollm2() {
+    products_of_bytes("smollm2");
+}
+
+#[test]
+fn products_of_bytes_on_gemma3() {
+    products_of_bytes("gemma3");
 }
 
 /// Every prompt, the long ones included, and all 48 greedy tokens.

@@ -31,6 +31,11 @@ fn projections_of_every_epilogue_around_the_tiles() {
 }
 
 #[test]
+fn projections_in_bytes() {
+    check(kernel_cases::projections_in_bytes);
+}
+
+#[test]
 fn embeddings_of_every_format() {
     check(kernel_cases::embeddings_of_every_format);
 }

@@ -80,11 +80,15 @@ fn the_cases_cover_every_kernel_and_piece() {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: BTreeSet<_> = names.filter(|name| name.ends_with(".wgsl")).collect();
     assert_eq!(used, files, "kernels in the cases, files in shaders/");
+    let formats_of = |stem| {
+        let pieces = variants.iter().filter(|v| v.shader.stem == stem).filter_map(|v| v.shader.format);
+        pieces.collect::<BTreeSet<_>>()
+    };
     for stem in ["matvec", "matmul", "matmul_tile", "embed"] {
-        let formats: BTreeSet<_> =
-            variants.iter().filter(|v| v.shader.stem == stem).filter_map(|v| v.shader.format).collect();
-        assert_eq!(formats.len(), Format::ALL.len(), "formats of {stem}");
+        assert_eq!(formats_of(stem).len(), Format::ALL.len(), "formats of {stem}");
     }
+    let packable = Format::ALL.into_iter().filter(|format| format.wgsl().contains("fn load_packed("));
+    assert_eq!(formats_of("matmul_int8"), packable.map(Format::wgsl).collect(), "formats of matmul_int8");
     for stem in ["matvec", "rms_norm", "rms_norm_add", "rope_store", "attention"] {
         for reduce in Reduce::ALL {
             let is_there = variants.iter().any(|v| v.shader.stem == stem && v.shader.reduce == Some(reduce));

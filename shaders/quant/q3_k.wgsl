@@ -23,6 +23,28 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s.y * centered_quad(b >> 4u, h >> 4u), s.y * centered_quad(b >> 6u, h >> 5u));
 }
 
+// The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
+// scale * byte + minimum.
+fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
+    let start = row * ROW_WORDS;
+    let number = chunk / 8u;
+    let index = chunk & 7u;
+    let factor = unpack2x16float(weights[start + K / 256u * 27u + number / 2u] >> (16u * (number & 1u))).x;
+    let block = start + number * 27u;
+    let low_bits = vec2<u32>(weights[block + index / 4u] >> (8u * (index & 3u))) >> vec2<u32>(0u, 4u);
+    let high_bits = vec2<u32>(weights[block + 2u] >> (4u * index)) >> vec2<u32>(0u, 2u);
+    let scales = (low_bits & vec2<u32>(15u)) | ((high_bits & vec2<u32>(3u)) << vec2<u32>(4u));
+    let s = factor * (vec2<f32>(scales) - 32.0);
+    let at = block + 3u + index * 3u;
+    let h = weights[at];
+    let low = (vec4<u32>(weights[at + 1u]) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(0x03030303u);
+    let high = (vec4<u32>(weights[at + 2u]) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(0x03030303u);
+    return array<vec4<u32>, 3>(
+        low | (vec4<u32>(h << 2u, h << 1u, h, h >> 1u) & vec4<u32>(0x04040404u)),
+        high | ((vec4<u32>(h) >> vec4<u32>(2u, 3u, 4u, 5u)) & vec4<u32>(0x04040404u)),
+        bitcast<vec4<u32>>(vec4<f32>(s, -4.0 * s)));
+}
+
 // Four weights less 4, from the low pairs of one word's bytes and bit 2 of the other's.
 fn centered_quad(pairs: u32, high: u32) -> vec4<f32> {
     let bytes = (pairs & 0x03030303u) | (high & 0x04040404u);

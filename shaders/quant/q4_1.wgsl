@@ -15,6 +15,16 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s * high_quad(a) + m, s * high_quad(b) + m, s * high_quad(c) + m, s * high_quad(d) + m);
 }
 
+// The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
+// scale * byte + minimum.
+fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
+    let at = row * ROW_WORDS + chunk * 5u;
+    let factors = unpack2x16float(weights[at]).xxyy;
+    let nibbles = vec4<u32>(weights[at + 1u], weights[at + 2u], weights[at + 3u], weights[at + 4u]);
+    return array<vec4<u32>, 3>(
+        nibbles & vec4<u32>(0x0f0f0f0fu), (nibbles >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), bitcast<vec4<u32>>(factors));
+}
+
 fn low_quad(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u));
 }

@@ -22,6 +22,22 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s * high_quad(a) - m, s * high_quad(b) - m, s * high_quad(c) - m, s * high_quad(d) - m);
 }
 
+// The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
+// scale * byte + minimum.
+fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
+    let block = row * ROW_WORDS + chunk / 8u * 36u;
+    let index = chunk & 7u;
+    let shift = 4u * index;
+    let high_bits = weights[block + 3u] >> shift;
+    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high_bits & 3u) << 4u);
+    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high_bits & 12u) << 2u);
+    let factors = (unpack2x16float(weights[block]) * vec2<f32>(f32(scale), -f32(minimum))).xxyy;
+    let at = block + 4u + shift;
+    let nibbles = vec4<u32>(weights[at], weights[at + 1u], weights[at + 2u], weights[at + 3u]);
+    return array<vec4<u32>, 3>(
+        nibbles & vec4<u32>(0x0f0f0f0fu), (nibbles >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), bitcast<vec4<u32>>(factors));
+}
+
 fn low_quad(word: u32) -> vec4<f32> {
     return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u));
 }

@@ -12,6 +12,18 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         scale * signed_quad(weights[at + 6u]), scale * signed_quad(weights[at + 7u]));
 }
 
+// The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
+// scale * byte + minimum.
+fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
+    let start = row * ROW_WORDS;
+    let scale = unpack2x16float(weights[start + K / 4u + chunk / 2u] >> (16u * (chunk & 1u))).x;
+    let at = start + chunk * 8u;
+    return array<vec4<u32>, 3>(
+        vec4<u32>(weights[at], weights[at + 1u], weights[at + 2u], weights[at + 3u]),
+        vec4<u32>(weights[at + 4u], weights[at + 5u], weights[at + 6u], weights[at + 7u]),
+        bitcast<vec4<u32>>(vec4<f32>(scale, scale, 0.0, 0.0)));
+}
+
 fn signed_quad(word: u32) -> vec4<f32> {
     return vec4<f32>(bitcast<vec4<i32>>(vec4<u32>(word) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u));
 }

@@ -13,6 +13,8 @@ pub struct Shader {
     pub reduce: Option<Reduce>,
     /// Whether the kernel ends in the matrix kernels' epilogue.
     pub epilogue: bool,
+    /// Whether the kernel multiplies bytes.
+    pub int8: bool,
     /// Numbers that WGSL does not take from an `override`: the sizes of private arrays.
     pub consts: Vec<(&'static str, u32)>,
 }
@@ -20,7 +22,7 @@ pub struct Shader {
 impl Shader {
     /// A kernel without pieces.
     pub fn new(stem: &'static str, source: &'static str) -> Self {
-        Self { stem, source, format: None, reduce: None, epilogue: false, consts: Vec::new() }
+        Self { stem, source, format: None, reduce: None, epilogue: false, int8: false, consts: Vec::new() }
     }
 
     /// The whole WGSL text. Browsers want `enable subgroups;` where naga rejects it, so `in_browser` decides that line.
@@ -36,6 +38,9 @@ impl Shader {
         text.push_str(self.format.unwrap_or_default());
         if self.epilogue {
             text.push_str(include_str!("../../shaders/lib/epilogue.wgsl"));
+        }
+        if self.int8 {
+            text.push_str(include_str!("../../shaders/lib/int8.wgsl"));
         }
         text.push_str(self.reduce.map(Reduce::source).unwrap_or_default());
         text

@@ -46,6 +46,8 @@ pub struct Tuning {
     pub sample_lanes: u32,
     /// Multiply many rows from tiles in workgroup memory (else from registers).
     pub tiled: bool,
+    /// Multiply many rows in products of bytes, where the format's weights are such: activations are rounded.
+    pub int8: bool,
     /// Most tokens in a step.
     pub max_tokens: usize,
     /// Whether a long step is cut into several submissions, so that others who draw on the same device get their turn.
@@ -62,6 +64,7 @@ impl Tuning {
         workgroup: 32,
         sample_lanes: 16,
         tiled: false,
+        int8: false,
         max_tokens: 32,
         cuts_steps: false,
     };
@@ -76,6 +79,7 @@ impl Tuning {
         workgroup: 128,
         sample_lanes: 256,
         tiled: true,
+        int8: false,
         max_tokens: 256,
         cuts_steps: true,
     };

@@ -1,6 +1,6 @@
 //! What the three matrix kernels have in common: their numbers, their twin, and the choice among them.
 
-use super::{MatMul, MatMulTile, MatVec, constant, word};
+use super::{MatMul, MatMulInt8, MatMulTile, MatVec, constant, word};
 use crate::compute::{Access, Bindings, BufferId, Recording, RowClass, Rows, Shader, Step, Tuning};
 use crate::quant::Format;
 
@@ -52,7 +52,9 @@ impl Projection {
         assert_eq!(recording.info(weights).size_words, words, "{} holds {self:?}", recording.info(weights).label);
         let buffers = [weights, x, y];
         recording.dispatch(MatVec::new(self, tuning), &buffers, RowClass::Few(self.rows));
-        if tuning.tiled {
+        if tuning.int8 && self.format.is_packable() {
+            recording.dispatch(MatMulInt8(self), &buffers, RowClass::Many(self.rows));
+        } else if tuning.tiled {
             recording.dispatch(MatMulTile(self), &buffers, RowClass::Many(self.rows));
         } else {
             recording.dispatch(MatMul::new(self, tuning), &buffers, RowClass::Many(self.rows));
@@ -88,7 +90,10 @@ impl Projection {
     }
 
     pub(super) fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let (weights, x, mut y) = (bindings.u32(0), bindings.f32(1), bindings.f32_mut(2));
+        self.twin_of(step, &bindings.u32(0), &bindings.f32(1), &mut bindings.f32_mut(2));
+    }
+
+    pub(super) fn twin_of(&self, step: &Step, weights: &[u32], x: &[f32], y: &mut [f32]) {
         let words = self.format.packed_row_words(self.k);
         let mut first = vec![0.0; self.k];
         let mut second = vec![0.0; self.k];

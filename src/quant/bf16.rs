@@ -15,6 +15,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/bf16.wgsl"),
+    is_packable: false,
 };
 
 fn pack_row(gguf: &[u8], packed: &mut [u32]) {

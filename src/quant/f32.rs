@@ -14,6 +14,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/f32.wgsl"),
+    is_packable: false,
 };
 
 fn pack_row(gguf: &[u8], packed: &mut [u32]) {

@@ -24,6 +24,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/iq1_m.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 14;

@@ -22,6 +22,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/iq2_xs.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 18;

@@ -23,6 +23,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/iq3_s.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 27;

@@ -19,6 +19,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/iq4_nl.wgsl"),
+    is_packable: false,
 };
 
 const CHUNK_WORDS: usize = 4;

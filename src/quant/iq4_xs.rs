@@ -21,6 +21,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/iq4_xs.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 34;

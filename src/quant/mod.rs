@@ -114,6 +114,8 @@ struct Codec {
     unpack_row: fn(&[u32], &mut [f32]),
     dequantize: fn(&[u8], &mut [f32]),
     wgsl: &'static str,
+    /// Whether the WGSL piece has `load_packed` as well.
+    is_packable: bool,
 }
 
 impl Format {
@@ -166,6 +168,12 @@ impl Format {
     /// [`Format::codebook`].
     pub fn wgsl(self) -> &'static str {
         self.codec().wgsl
+    }
+
+    /// Whether its weights are small integers but for a scale and a minimum per 16, so that products of bytes can be used:
+    /// the WGSL piece then defines `fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3>` too.
+    pub fn is_packable(self) -> bool {
+        self.codec().is_packable
     }
 
     /// Weights in a GGUF block; a row has a whole number of blocks.

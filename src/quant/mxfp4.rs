@@ -22,6 +22,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/mxfp4.wgsl"),
+    is_packable: false,
 };
 
 const CHUNK_WORDS: usize = 4;

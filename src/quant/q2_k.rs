@@ -20,6 +20,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q2_k.wgsl"),
+    is_packable: true,
 };
 
 const BLOCK_WORDS: usize = 21;

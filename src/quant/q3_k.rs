@@ -23,6 +23,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q3_k.wgsl"),
+    is_packable: true,
 };
 
 const BLOCK_WORDS: usize = 27;

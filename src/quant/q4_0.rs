@@ -19,6 +19,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q4_0.wgsl"),
+    is_packable: true,
 };
 
 fn pack_row(gguf: &[u8], packed: &mut [u32]) {

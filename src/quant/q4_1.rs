@@ -19,6 +19,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q4_1.wgsl"),
+    is_packable: true,
 };
 
 const BLOCK_WORDS: usize = 5;

@@ -20,6 +20,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q5_0.wgsl"),
+    is_packable: true,
 };
 
 const CHUNK_WORDS: usize = 5;

@@ -21,6 +21,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q5_k.wgsl"),
+    is_packable: true,
 };
 
 const BLOCK_WORDS: usize = 44;

@@ -22,6 +22,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q6_k.wgsl"),
+    is_packable: true,
 };
 
 const BLOCK_WORDS: usize = 52;

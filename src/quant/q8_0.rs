@@ -19,6 +19,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/q8_0.wgsl"),
+    is_packable: true,
 };
 
 const CHUNK_WORDS: usize = 8;

@@ -21,6 +21,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row: tq2_0::unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/tq1_0.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 16;

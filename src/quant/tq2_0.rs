@@ -19,6 +19,7 @@ pub(super) const CODEC: Codec = Codec {
     unpack_row,
     dequantize,
     wgsl: include_str!("../../shaders/quant/tq2_0.wgsl"),
+    is_packable: false,
 };
 
 const BLOCK_WORDS: usize = 16;

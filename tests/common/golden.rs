@@ -17,9 +17,12 @@ const GREEDY_MARGIN: f64 = 0.02;
 const ARGMAX_MARGIN: f64 = 0.05;
 
 /// Logits expected at one position: (token id, logit), the best first where they are sorted.
+#[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) position: usize,
     pub(crate) logits: Vec<(usize, f64)>,
+    /// How far llama.cpp is from them when it rounds activations to bytes, where that is known.
+    pub(crate) llama_cpp: Option<f64>,
 }
 
 /// A prompt and what is known of it.
@@ -49,7 +52,7 @@ impl Reference {
         let copy = |p: &Prompt| Prompt {
             name: p.name.clone(),
             ids: p.ids.clone(),
-            rows: p.rows.iter().map(|r| Row { position: r.position, logits: r.logits.clone() }).collect(),
+            rows: p.rows.clone(),
             greedy: p.greedy.clone(),
             margins: p.margins.clone(),
         };
@@ -78,7 +81,7 @@ pub(crate) fn tiny_model(name: &str) -> (String, Vec<Prompt>) {
         ids: ids(&case["ids"]),
         rows: numbers(&case["rows"], |row| {
             let logits = numbers(&row["logits"], Value::as_f64).into_iter().enumerate().collect();
-            Some(Row { position: usize::try_from(row["pos"].as_u64()?).ok()?, logits })
+            Some(Row { position: usize::try_from(row["pos"].as_u64()?).ok()?, logits, llama_cpp: None })
         }),
         greedy: ids(&case["greedy"]),
         margins: numbers(&case["greedy_margin"], Value::as_f64),
@@ -108,7 +111,8 @@ pub(crate) fn real_model(name: &str) -> Option<Reference> {
             let best = numbers(&row["exact_top20"], |pair| {
                 Some((usize::try_from(pair[0].as_u64()?).ok()?, pair[1].as_f64()?))
             });
-            Some(Row { position: usize::try_from(row["pos"].as_u64()?).ok()?, logits: best })
+            let position = usize::try_from(row["pos"].as_u64()?).ok()?;
+            Some(Row { position, logits: best, llama_cpp: row["llamacpp_max_abs_diff"].as_f64() })
         }),
         greedy: ids(&case["greedy_exact"]["ids"]),
         margins: numbers(&case["greedy_exact"]["greedy_margin"], Value::as_f64),
@@ -116,12 +120,17 @@ pub(crate) fn real_model(name: &str) -> Option<Reference> {
     Some(Reference { path, prompts: all["prompts"].as_array().unwrap().iter().map(prompt).collect() })
 }
 
+/// Of the known logits.
+pub(crate) fn largest_difference(row: &Row, actual: &[f32]) -> f64 {
+    let distance = |&(id, expected): &(usize, f64)| (f64::from(actual[id]) - expected).abs();
+    row.logits.iter().map(distance).fold(0.0, f64::max)
+}
+
 /// Fails unless every known logit is within `tolerance` and the best token is the same where it clearly leads.
 pub(crate) fn close(prompt: &Prompt, logits: &[Vec<f32>], tolerance: f32) {
     assert_eq!(logits.len(), prompt.rows.len(), "{}: rows", prompt.name);
     for (row, actual) in prompt.rows.iter().zip(logits) {
-        let distance = |&(id, expected): &(usize, f64)| (f64::from(actual[id]) - expected).abs();
-        let worst = row.logits.iter().map(distance).fold(0.0, f64::max);
+        let worst = largest_difference(row, actual);
         let at = format!("{} position {}", prompt.name, row.position);
         println!("{at}: largest difference {worst:.1e}");
         assert!(worst <= f64::from(tolerance), "{at}: largest difference {worst}, {tolerance} allowed");

@@ -15,9 +15,10 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 8] = [
+    let groups: [Cases; 9] = [
         projections_of_every_format,
         projections_of_every_epilogue,
+        projections_in_bytes,
         embeddings_of_every_format,
         norms,
         attention,
@@ -41,6 +42,17 @@ pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
         |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
     let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
     epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
+}
+
+pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {
+    // One kernel, whatever the tuning.
+    if *tuning != Tuning::GPU {
+        return Vec::new();
+    }
+    let packable = Format::ALL.into_iter().filter(|format| format.is_packable());
+    let formats = packable.map(|format| cases::projection_int8(tuning, format, [9, 37, 512], Epilogue::Store));
+    let gated = cases::projection_int8(tuning, Format::Q4_1, [34, 33, 96], Epilogue::SiluGate);
+    formats.chain([gated]).collect()
 }
 
 pub(crate) fn embeddings_of_every_format(tuning: &Tuning) -> Vec<Case> {

@@ -8,7 +8,7 @@ mod sampling;
 use std::rc::Rc;
 
 pub use attention::{AttentionShape, attention, copy_rows, store_of_values_beyond_f16};
-pub use projection::{embed, norms, projection};
+pub use projection::{embed, norms, projection, projection_int8};
 pub use sampling::sample;
 
 use super::{TOKEN_WORDS, random::Random, word};

@@ -17,6 +17,20 @@ pub fn projection(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilog
     b.finish(format!("projection {} {epilogue:?} t={t} n={n} k={k}", format.name()), step(t), vec![y], false)
 }
 
+/// A projection in products of bytes, of values that bytes hold exactly: then nothing is lost, and any error shows.
+pub fn projection_int8(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilogue: Epilogue) -> Case {
+    let mut b = Builder::new();
+    let num_rows = n * if epilogue.is_gated() { 2 } else { 1 };
+    let weights = b.random.weights(format, num_rows, k);
+    let weights = b.input("weights", weights);
+    let x = (0..t * k).map(|at| if at % 32 == 5 { -127.0 } else { (127.0 * b.random.float()).round() });
+    let x = x.map(|value: f32| (value / 127.0).to_bits()).collect();
+    let (x, y) = (b.input("x", x), b.floats("y", t * (n + 3)));
+    let p = Projection { format, k, n, epilogue, rows: Rows::Sampled, out_stride: n + 3, out_offset: 2 };
+    p.record(&mut b.recording, &Tuning { int8: true, ..*tuning }, weights, x, y);
+    b.finish(format!("projection in bytes {} {epilogue:?} t={t} n={n} k={k}", format.name()), step(t), vec![y], false)
+}
+
 /// Embedding rows of a split table.
 pub fn embed(format: Format, t: usize, d: usize) -> Case {
     let mut b = Builder::new();
