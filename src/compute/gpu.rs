@@ -36,6 +36,7 @@ pub struct Gpu {
     pub(super) queue: wgpu::Queue,
     pub(super) faults: Arc<Mutex<Faults>>,
     name: String,
+    kind: AdapterKind,
     tuning: Tuning,
     limits: GpuLimits,
 }
@@ -83,6 +84,7 @@ impl Gpu {
             device,
             queue,
             faults,
+            kind,
             name: if name.is_empty() { "unnamed adapter".into() } else { name },
             tuning,
             limits: GpuLimits {
@@ -95,6 +97,11 @@ impl Gpu {
     /// The adapter's name, as far as it tells.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it computes on.
+    pub fn kind(&self) -> AdapterKind {
+        self.kind
     }
 
     /// How kernels are chosen for this adapter.

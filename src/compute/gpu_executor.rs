@@ -1,6 +1,8 @@
 //! Replays a recording on a GPU. Buffers, pipelines and bind groups are made at load; a step writes small buffers,
 //! submits once (or a few times, to let others in between) and maps one buffer.
 
+mod profile;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 

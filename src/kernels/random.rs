@@ -42,7 +42,7 @@ impl Random {
         packed
     }
 
-    fn gguf_row(&mut self, format: Format, k: usize) -> Vec<u8> {
+    pub(super) fn gguf_row(&mut self, format: Format, k: usize) -> Vec<u8> {
         match format {
             Format::F32 => (0..k).flat_map(|_| self.float().to_le_bytes()).collect(),
             Format::F16 => (0..k).flat_map(|_| f16::from_f32(self.float()).to_le_bytes()).collect(),

@@ -199,6 +199,11 @@ impl<E: Executor> Model<E> {
         &self.executor
     }
 
+    /// The same, to measure with.
+    pub fn executor_mut(&mut self) -> &mut E {
+        &mut self.executor
+    }
+
     /// Dispatches of one layer in decode, the most of any layer.
     pub fn layer_dispatches(&self) -> usize {
         self.layer_dispatches

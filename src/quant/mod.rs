@@ -153,6 +153,11 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.codec().ggml_type == id)
     }
 
+    /// Type id of a GGUF file.
+    pub fn ggml_type(self) -> u32 {
+        self.codec().ggml_type
+    }
+
     /// Name as in GGUF, such as `Q4_K`.
     pub fn name(self) -> &'static str {
         self.codec().name

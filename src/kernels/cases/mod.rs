@@ -13,6 +13,7 @@ pub use sampling::sample;
 
 use super::{TOKEN_WORDS, random::Random, word};
 use crate::compute::{BufferId, CpuExecutor, Executor, Gpu, GpuExecutor, Purpose, Recording, Step};
+use crate::quant::Format;
 use crate::{Error, Result};
 
 /// A buffer and what is written into it.
@@ -68,6 +69,11 @@ impl Builder {
     fn finish(self, name: String, step: Step, outputs: Vec<BufferId>, is_exact: bool) -> Case {
         Case { name, recording: self.recording, inputs: self.inputs, step, outputs, is_exact }
     }
+}
+
+/// A row of random weights as a GGUF file stores it, none of them larger than one.
+pub fn random_row(format: Format, num_elements: usize) -> Vec<u8> {
+    Random::new().gguf_row(format, num_elements)
 }
 
 /// Blocks of two sequences, interleaved and in descending order: nothing is where a contiguous cache would have it.
