@@ -1,14 +1,15 @@
 //! Times matrix kernels alone, for each way of choosing them, on every adapter there is.
 //!
-//! `cargo bench --bench projection [-- ADAPTER-NAME-PART]` prints giga multiply-adds per second for the shapes of
-//! SmolLM2-135M: one row (decode) and 32 rows (prefill).
+//! `cargo bench --bench projection [-- ADAPTER-NAME-PART [TUNING-NAME-PART]]` prints giga multiply-adds per second for the
+//! shapes of SmolLM2-135M: one row (decode; with 2 and with 4 weight rows a lane, and normalised on the way), and 32 rows
+//! (prefill).
 #![allow(clippy::unwrap_used, reason = "benchmark")]
 
 use std::rc::Rc;
 use std::time::Instant;
 
 use pagewise::compute::{Executor, Gpu, GpuExecutor, GpuOptions, Purpose, Recording, Reduce, Rows, Step, Tuning};
-use pagewise::kernels::{Epilogue, Projection};
+use pagewise::kernels::{Epilogue, FusedNorm, Operand, Projection};
 use pagewise::quant::Format;
 use pollster::block_on;
 
@@ -16,7 +17,8 @@ use pollster::block_on;
 const REPEATS: usize = 20;
 
 fn main() {
-    let adapter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let (adapter, part) = (arguments.next(), arguments.next().unwrap_or_default());
     let tunings = [
         ("software", Tuning::SOFTWARE),
         ("wide software", Tuning::WIDE_SOFTWARE),
@@ -25,7 +27,7 @@ fn main() {
         ("gpu, bytes for many rows", Tuning { int8: true, ..Tuning::GPU }),
         ("gpu, subgroups of 4", Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }),
     ];
-    for (name, tuning) in tunings {
+    for (name, tuning) in tunings.into_iter().filter(|(name, _)| name.contains(&part)) {
         let options = GpuOptions { adapter: adapter.clone(), tuning: Some(tuning), ..GpuOptions::default() };
         let gpu = block_on(Gpu::open(&options)).unwrap();
         println!("{} / {name}", gpu.name());
@@ -34,27 +36,32 @@ fn main() {
             (Format::Q4_1, 576, 1536, Epilogue::Add),
             (Format::Q8_0, 12288, 576, Epilogue::Store),
         ] {
-            let rates = [1, 32].map(|rows| rate(&gpu, format, [rows, n, k], epilogue));
+            let few = [2, 4].map(|rows_per_lane| {
+                let gpu = gpu.clone().with_tuning(Tuning { rows_per_lane, ..tuning });
+                [false, true].map(|is_normed| rate(&gpu, format, [1, n, k], epilogue, is_normed))
+            });
+            let many = rate(&gpu, format, [32, n, k], epilogue, false);
             println!(
-                "  {} {n} x {k} {epilogue:?}: 1 row {:.2}, 32 rows {:.2} GMAC/s",
-                format.name(),
-                rates[0],
-                rates[1]
+                "  {} {n} x {k} {epilogue:?}: 1 row {few:.2?} ([2, 4] a lane: [plain, normalised]), 32 rows {many:.2} GMAC/s",
+                format.name()
             );
         }
     }
 }
 
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "benchmark")]
-fn rate(gpu: &Gpu, format: Format, [rows, n, k]: [usize; 3], epilogue: Epilogue) -> f64 {
+fn rate(gpu: &Gpu, format: Format, [rows, n, k]: [usize; 3], epilogue: Epilogue, is_normed: bool) -> f64 {
     let num_weight_rows = n * if epilogue.is_gated() { 2 } else { 1 };
     let mut recording = Recording::new();
     let weights = recording.buffer("weights", format.buffer_words(num_weight_rows, k), Purpose::Weights);
     let x = recording.buffer("x", rows * k, Purpose::Scratch);
     let y = recording.buffer("y", rows * n, Purpose::Scratch);
-    let projection = Projection { format, k, n, epilogue, rows: Rows::Tokens, out_stride: n, out_offset: 0 };
+    let projection =
+        Projection { format, k, n, epilogue, rows: Rows::Tokens, out_stride: n, out_offset: 0, epsilon: 0.0 };
+    let norm = recording.buffer("norm", k, Purpose::Scratch);
+    let fused = is_normed.then_some(FusedNorm::Norm { x, weights: norm });
     for _ in 0..REPEATS {
-        projection.record(&mut recording, &gpu.tuning(), weights, x, y);
+        projection.record(&mut recording, &gpu.tuning(), weights, Operand { rows: x, fused }, y);
     }
     let mut executor = block_on(GpuExecutor::new(gpu.clone(), Rc::new(recording))).unwrap();
     let step = Step { num_tokens: rows as u32, ..Step::default() };

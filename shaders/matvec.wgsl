@@ -1,68 +1,110 @@
 // y[t, n] = sum over k of W[n, k] * x[t, k], for few rows t: bound by reading W, which is decoded in registers.
 //
-// Weight rows are taken in pairs, so that each quad of x is read once for both: rows 2p and 2p + 1, or, when gated,
-// row p of the gate and row p of the up-projection, which lies N rows further on.
-// A workgroup computes GROUPS pairs for one t; LANES lanes walk a pair's chunks of 32 together.
-// Grid: x = ceil(pairs / GROUPS), y = rows.
-
-struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
+// A lane takes ROWS (2 or 4) weight rows at once, so that each quad of x is read once for all of them. They come in
+// pairs: rows n and n + 1, or, when gated, row n of the gate and row n of the up-projection, which lies N rows further on.
+// A workgroup computes GROUPS times ROWS weight rows for one t; LANES lanes walk the chunks of 32 together.
+// Pieces say where W comes from (lib/weights_*.wgsl) and what becomes of x on the way (lib/input_*.wgsl).
+// Grid: x = ceil(N / outputs of a workgroup), y = rows.
 
 override K: u32;
 override ROW_WORDS: u32;
+override ROW_WORDS_2: u32; // of weights_2, see lib/weights_two.wgsl
+override SPLIT: u32; // weight rows from here on are those of weights_2
 override N: u32;
 override GATED: bool;
 override OUT_STRIDE: u32;
 override OUT_OFFSET: u32;
 override EPILOGUE: u32; // see lib/epilogue.wgsl
+override EPSILON: f32; // of the norm, see lib/input_norm.wgsl
+override ROWS: u32;
 override LANES: u32;
 override GROUPS: u32;
 
 @group(0) @binding(0) var<storage, read> weights: array<u32>; // [N or 2N, ROW_WORDS] packed
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>; // [T, K / 4]
 @group(0) @binding(2) var<storage, read_write> y: array<f32>; // [T, OUT_STRIDE] f32
-@group(0) @binding(3) var<uniform> step: Step;
 
-@compute @workgroup_size(LANES, GROUPS)
-fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) workgroup: vec3<u32>) {
-    let pair = workgroup.x * GROUPS + local.y;
-    // Lanes behind the last pair compute a row again and store nothing: all lanes meet the same barriers.
-    let row_a = min(select(2u * pair, pair, GATED), N - 1u);
-    let row_b = select(min(row_a + 1u, N - 1u), row_a + N, GATED);
+fn times(row: u32, chunk: u32, x: array<vec4<f32>, 8>) -> vec4<f32> {
+    let w = load_weights(row, chunk);
+    return w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3] + w[4] * x[4] + w[5] * x[5] + w[6] * x[6] + w[7] * x[7];
+}
 
-    var sum_a = vec4<f32>(0.0);
-    var sum_b = vec4<f32>(0.0);
-    for (var chunk = local.x; chunk < K / 32u; chunk += LANES) {
-        let a = load_chunk(row_a, chunk);
-        let b = load_chunk(row_b, chunk);
-        let at = workgroup.y * (K / 4u) + chunk * 8u;
-        let x0 = x[at];
-        let x1 = x[at + 1u];
-        let x2 = x[at + 2u];
-        let x3 = x[at + 3u];
-        let x4 = x[at + 4u];
-        let x5 = x[at + 5u];
-        let x6 = x[at + 6u];
-        let x7 = x[at + 7u];
-        sum_a += a[0] * x0 + a[1] * x1 + a[2] * x2 + a[3] * x3 + a[4] * x4 + a[5] * x5 + a[6] * x6 + a[7] * x7;
-        sum_b += b[0] * x0 + b[1] * x1 + b[2] * x2 + b[3] * x3 + b[4] * x4 + b[5] * x5 + b[6] * x6 + b[7] * x7;
-    }
-    let a = reduce_sum(sum_a.x + sum_a.y + sum_a.z + sum_a.w, local.x, local.y);
-    let b = reduce_sum(sum_b.x + sum_b.y + sum_b.z + sum_b.w, local.x, local.y);
+fn total(quad: vec4<f32>) -> f32 {
+    return quad.x + quad.y + quad.z + quad.w;
+}
 
-    let out = workgroup.y * OUT_STRIDE + OUT_OFFSET + select(2u * pair, pair, GATED);
-    if (local.x != 0u) {
-        return;
-    }
+fn store(t: u32, n: u32, a: f32, b: f32) {
+    let out = t * OUT_STRIDE + OUT_OFFSET + n;
     if (GATED) {
-        if (pair < N) {
+        if (n < N) {
             y[out] = finish(0.0, a, b);
         }
     } else {
-        if (2u * pair < N) {
+        if (n < N) {
             y[out] = finish(y[out], a, 0.0);
         }
-        if (2u * pair + 1u < N) {
+        if (n + 1u < N) {
             y[out + 1u] = finish(y[out + 1u], b, 0.0);
+        }
+    }
+}
+
+@compute @workgroup_size(LANES, GROUPS)
+fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) workgroup: vec3<u32>) {
+    let t = workgroup.y;
+    let outputs = select(2u, 1u, GATED); // of a pair
+    let n = (workgroup.x * GROUPS + local.y) * (ROWS / 2u) * outputs;
+    // Behind the last row one is computed again and not stored: all lanes meet the same barriers.
+    let row0 = min(n, N - 1u);
+    let row1 = select(min(n + 1u, N - 1u), row0 + N, GATED);
+    let row2 = min(n + outputs, N - 1u);
+    let row3 = select(min(n + 3u, N - 1u), row2 + N, GATED);
+    let quads = t * (K / 4u);
+    let is_writer = workgroup.x == 0u && local.y == 0u;
+    let factor = input_factor(quads, local.x, local.y);
+
+    var sum0 = vec4<f32>(0.0);
+    var sum1 = vec4<f32>(0.0);
+    var sum2 = vec4<f32>(0.0);
+    var sum3 = vec4<f32>(0.0);
+    var squares = vec4<f32>(0.0);
+    for (var chunk = local.x; chunk < K / 32u; chunk += LANES) {
+        let i = chunk * 8u;
+        let x0 = input_quad(quads, i, factor, is_writer);
+        let x1 = input_quad(quads, i + 1u, factor, is_writer);
+        let x2 = input_quad(quads, i + 2u, factor, is_writer);
+        let x3 = input_quad(quads, i + 3u, factor, is_writer);
+        let x4 = input_quad(quads, i + 4u, factor, is_writer);
+        let x5 = input_quad(quads, i + 5u, factor, is_writer);
+        let x6 = input_quad(quads, i + 6u, factor, is_writer);
+        let x7 = input_quad(quads, i + 7u, factor, is_writer);
+        if (NORMED) {
+            squares += x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3 + x4 * x4 + x5 * x5 + x6 * x6 + x7 * x7;
+        }
+        let input = array<vec4<f32>, 8>(
+            weighted(x0, i), weighted(x1, i + 1u), weighted(x2, i + 2u), weighted(x3, i + 3u),
+            weighted(x4, i + 4u), weighted(x5, i + 5u), weighted(x6, i + 6u), weighted(x7, i + 7u));
+        sum0 += times(row0, chunk, input);
+        sum1 += times(row1, chunk, input);
+        if (ROWS == 4u) {
+            sum2 += times(row2, chunk, input);
+            sum3 += times(row3, chunk, input);
+        }
+    }
+    // With two rows there is room for the norm's sum in the same reduction.
+    let third = select(total(squares), total(sum2), ROWS == 4u);
+    var sums = reduce_sum4(vec4<f32>(total(sum0), total(sum1), third, total(sum3)), local.x, local.y);
+    if (NORMED) {
+        var square = sums.z;
+        if (ROWS == 4u) {
+            square = reduce_sum(total(squares), local.x, local.y);
+        }
+        sums *= 1.0 / sqrt(square / f32(K) + EPSILON);
+    }
+    if (local.x == 0u) {
+        store(t, n, sums.x, sums.y);
+        if (ROWS == 4u) {
+            store(t, n + outputs, sums.z, sums.w);
         }
     }
 }

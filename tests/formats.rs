@@ -17,7 +17,8 @@ use pollster::block_on;
 
 const WIDTH: usize = 256;
 const VOCAB: usize = 48;
-/// Formats that one file uses: of the embedding, q k v, the attention's output, gate and up, down, the logits.
+/// Formats that one file uses: of the embedding, q and k, v and the attention's output, the gate, up and down, the logits.
+/// So one dispatch has to read q, k and v in two formats, and another the gate and up.
 const FORMATS_A_FILE: usize = 6;
 /// Type id of f32 metadata.
 const F32_VALUE: u32 = 6;
@@ -53,10 +54,10 @@ fn model(formats: &[Format]) -> (Gguf, MemorySource) {
         ("token_embd", VOCAB, 0),
         ("blk.0.attn_q", WIDTH, 1),
         ("blk.0.attn_k", WIDTH / 2, 1),
-        ("blk.0.attn_v", WIDTH / 2, 1),
+        ("blk.0.attn_v", WIDTH / 2, 2),
         ("blk.0.attn_output", WIDTH, 2),
         ("blk.0.ffn_gate", WIDTH, 3),
-        ("blk.0.ffn_up", WIDTH, 3),
+        ("blk.0.ffn_up", WIDTH, 4),
         ("blk.0.ffn_down", WIDTH, 4),
         ("output", VOCAB, 5),
     ];

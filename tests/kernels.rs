@@ -12,7 +12,7 @@ fn check(cases: Cases) {
     for tuning in TUNINGS {
         let options = GpuOptions { tuning: Some(tuning), ..GpuOptions::default() };
         let gpu = pollster::block_on(Gpu::open(&options)).unwrap();
-        for case in cases(&tuning) {
+        for case in cases(&tuning).into_iter().filter(|case| gpu.has_f16() || !case.needs_f16()) {
             if let Err(error) = pollster::block_on(case.check(&gpu)) {
                 panic!("{tuning:?}: {error}");
             }
@@ -28,6 +28,16 @@ fn projections_of_every_format() {
 #[test]
 fn projections_of_every_epilogue_around_the_tiles() {
     check(kernel_cases::projections_of_every_epilogue);
+}
+
+#[test]
+fn projections_that_normalise_and_of_two_formats() {
+    check(kernel_cases::fused_projections);
+}
+
+#[test]
+fn projections_in_f16() {
+    check(kernel_cases::projections_in_f16);
 }
 
 #[test]

@@ -37,7 +37,7 @@ async fn check(cases: Cases) {
     for tuning in TUNINGS {
         let options = GpuOptions { tuning: Some(tuning), subgroups: true, ..GpuOptions::default() };
         let gpu = Gpu::open(&options).await.unwrap();
-        for case in cases(&tuning) {
+        for case in cases(&tuning).into_iter().filter(|case| gpu.has_f16() || !case.needs_f16()) {
             if let Err(error) = case.check(&gpu).await {
                 panic!("{tuning:?}: {error}");
             }
@@ -54,6 +54,16 @@ async fn projections_of_every_format() {
 #[wasm_bindgen_test]
 async fn projections_of_every_epilogue_around_the_tiles() {
     check(kernel_cases::projections_of_every_epilogue).await;
+}
+
+#[wasm_bindgen_test]
+async fn projections_that_normalise_and_of_two_formats() {
+    check(kernel_cases::fused_projections).await;
+}
+
+#[wasm_bindgen_test]
+async fn projections_in_f16() {
+    check(kernel_cases::projections_in_f16).await;
 }
 
 #[wasm_bindgen_test]

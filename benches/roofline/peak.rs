@@ -153,7 +153,7 @@ async fn matmul(gpu: &Gpu, [m, n, k]: [usize; 3], tuning: Option<Tuning>) -> Res
             continue;
         };
         let (epilogue, rows) = (Epilogue::Store, Rows::Tokens);
-        let p = Projection { format: Format::F32, k, n, epilogue, rows, out_stride: n, out_offset: 0 };
+        let p = Projection { format: Format::F32, k, n, epilogue, rows, out_stride: n, out_offset: 0, epsilon: 0.0 };
         p.record(&mut recording, &tuning, weights, x, y);
     }
     let step = Step { num_tokens: word(m), ..Step::default() };

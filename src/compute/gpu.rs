@@ -59,7 +59,7 @@ impl Gpu {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = find_adapter(&instance, options).await?;
         let info = adapter.get_info();
-        let wanted = wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
+        let wanted = wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SHADER_F16;
         let required_features = if options.baseline { wgpu::Features::empty() } else { adapter.features() & wanted };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("pagewise"),
@@ -107,6 +107,11 @@ impl Gpu {
     /// How kernels are chosen for this adapter.
     pub fn tuning(&self) -> Tuning {
         self.tuning
+    }
+
+    /// Whether shaders can compute with f16.
+    pub fn has_f16(&self) -> bool {
+        self.device.features().contains(wgpu::Features::SHADER_F16)
     }
 
     /// The same device with kernels chosen otherwise.

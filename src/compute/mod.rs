@@ -19,4 +19,4 @@ pub use recording::{
     Access, BufferId, BufferInfo, Dispatch, FEW_ROWS, Kernel, Purpose, Recording, RowClass, Rows, Step,
 };
 pub use shader::{Reduce, Shader};
-pub use tuning::{AdapterKind, Tuning};
+pub use tuning::{AdapterKind, ManyRows, Tuning};

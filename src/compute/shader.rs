@@ -1,4 +1,6 @@
-//! Composing WGSL: a header line, one kernel file, and the interchangeable pieces it names. Concatenation only.
+//! Composing WGSL: a header line, one kernel file, and the interchangeable pieces it names. Concatenation only, with one
+//! exception: where one dispatch reads weights of two formats, the second format's piece has its names changed, because
+//! every format's piece calls its function `load_chunk` and its buffer `weights`.
 
 /// A kernel's source and the pieces it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -9,6 +11,12 @@ pub struct Shader {
     pub source: &'static str,
     /// The quantisation format's `load_chunk`.
     pub format: Option<&'static str>,
+    /// The `load_chunk` of a second format, and the binding of its weights.
+    pub second: Option<(&'static str, usize)>,
+    /// Further pieces from `shaders/lib/`.
+    pub pieces: Vec<&'static str>,
+    /// Whether a piece computes with f16.
+    pub f16: bool,
     /// How lanes of a workgroup add up.
     pub reduce: Option<Reduce>,
     /// Whether the kernel ends in the matrix kernels' epilogue.
@@ -22,7 +30,9 @@ pub struct Shader {
 impl Shader {
     /// A kernel without pieces.
     pub fn new(stem: &'static str, source: &'static str) -> Self {
-        Self { stem, source, format: None, reduce: None, epilogue: false, int8: false, consts: Vec::new() }
+        let (format, second, reduce) = (None, None, None);
+        let (pieces, consts) = (Vec::new(), Vec::new());
+        Self { stem, source, format, second, pieces, f16: false, reduce, epilogue: false, int8: false, consts }
     }
 
     /// The whole WGSL text. Browsers want `enable subgroups;` where naga rejects it, so `in_browser` decides that line.
@@ -31,11 +41,19 @@ impl Shader {
         if in_browser && self.reduce == Some(Reduce::Subgroup) {
             text.push_str("enable subgroups;\n");
         }
+        if self.f16 {
+            text.push_str("enable f16;\n");
+        }
         for (name, value) in &self.consts {
             text.push_str(&format!("const {name}: u32 = {value}u;\n"));
         }
         text.push_str(self.source);
         text.push_str(self.format.unwrap_or_default());
+        if let Some((format, binding)) = self.second {
+            text.push_str(&format!("\n@group(0) @binding({binding}) var<storage, read> weights_2: array<u32>;\n\n"));
+            text.push_str(&renamed(format));
+        }
+        self.pieces.iter().for_each(|piece| text.push_str(piece));
         if self.epilogue {
             text.push_str(include_str!("../../shaders/lib/epilogue.wgsl"));
         }
@@ -45,6 +63,24 @@ impl Shader {
         text.push_str(self.reduce.map(Reduce::source).unwrap_or_default());
         text
     }
+}
+
+/// A format's piece with `_2` after the names of its functions, its buffer and the size of its rows.
+fn renamed(piece: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let functions = piece.split("fn ").skip(1).filter_map(|rest| rest.split(|c| !is_part(c)).next());
+    let names: Vec<_> = functions.chain(["weights", "ROW_WORDS"]).collect();
+    let mut text = String::new();
+    // Each piece of this split is a name, or what is between names, with the one character that ends it.
+    for word in piece.split_inclusive(|c| !is_part(c)) {
+        let name = word.trim_end_matches(|c| !is_part(c));
+        text.push_str(name);
+        if names.contains(&name) {
+            text.push_str("_2");
+        }
+        text.push_str(&word[name.len()..]);
+    }
+    text
 }
 
 /// How the lanes that share a row add up their parts.

@@ -2,7 +2,8 @@
 //!
 //! On adapters that compute on the CPU a barrier costs more than the work between two of them, so data is shared in
 //! registers, and few lanes share a row: none on SwiftShader, eight on lavapipe, whose vectors are that wide (measured with
-//! `cargo bench --bench projection`). On GPUs many lanes share a row, so that neighbouring lanes read neighbouring words,
+//! `cargo bench --bench projection`). There norms stay apart: a lane's part of a norm is as much work as the row of weights
+//! that it is computed for, and launching a kernel costs little. On GPUs many lanes share a row, so that neighbouring lanes read neighbouring words,
 //! and tiles are shared in workgroup memory.
 
 use super::shader::Reduce;
@@ -33,6 +34,23 @@ impl AdapterKind {
     }
 }
 
+/// How many rows are multiplied with a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManyRows {
+    /// From registers alone, without barriers.
+    Registers,
+    /// From tiles in workgroup memory.
+    Tile {
+        /// Rows of x in a tile: 32 or 64.
+        rows: u32,
+    },
+    /// As [`ManyRows::Tile`], multiplied in f16 and added up in f32; only where the adapter has f16.
+    TileF16 {
+        /// Rows of x in a tile: 32 or 64.
+        rows: u32,
+    },
+}
+
 /// Numbers and pieces that kernels are recorded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
@@ -44,10 +62,14 @@ pub struct Tuning {
     pub workgroup: u32,
     /// Lanes that share a sampled row's logits. At least `lanes`: the vocabulary is long enough to pay for barriers.
     pub sample_lanes: u32,
-    /// Multiply many rows from tiles in workgroup memory (else from registers).
-    pub tiled: bool,
+    /// Weight rows that a lane takes at once when few rows are multiplied: 2 or 4.
+    pub rows_per_lane: u32,
+    /// How many rows are multiplied.
+    pub many: ManyRows,
     /// Multiply many rows in products of bytes, where the format's weights are such: activations are rounded.
     pub int8: bool,
+    /// Whether the projections of few rows normalise their input on the way, which saves two dispatches a layer.
+    pub fused_norms: bool,
     /// Most tokens in a step.
     pub max_tokens: usize,
     /// Whether a long step is cut into several submissions, so that others who draw on the same device get their turn.
@@ -63,8 +85,10 @@ impl Tuning {
         lanes: 1,
         workgroup: 32,
         sample_lanes: 16,
-        tiled: false,
+        rows_per_lane: 4,
+        many: ManyRows::Registers,
         int8: false,
+        fused_norms: false,
         max_tokens: 32,
         cuts_steps: false,
     };
@@ -78,8 +102,10 @@ impl Tuning {
         lanes: 32,
         workgroup: 128,
         sample_lanes: 256,
-        tiled: true,
+        rows_per_lane: 4,
+        many: ManyRows::Tile { rows: 64 },
         int8: false,
+        fused_norms: true,
         max_tokens: 256,
         cuts_steps: true,
     };
@@ -98,15 +124,28 @@ impl Tuning {
         Self { reduce: Reduce::Subgroup, lanes: subgroup_lanes.min(choice.lanes), ..choice }
     }
 
-    /// This choice and safer ones, to be tried in order: without subgroups, then without anything that lanes share.
+    /// This choice and safer ones, to be tried in order: in f32, then without subgroups, then without anything that
+    /// lanes share.
     pub fn fallbacks(self) -> Vec<Self> {
-        let shared = Self { reduce: Reduce::Workgroup, ..self };
-        let alone = Self { max_tokens: self.max_tokens, cuts_steps: self.cuts_steps, ..Self::SOFTWARE };
-        match self.reduce {
-            Reduce::Subgroup => vec![self, shared, alone],
-            Reduce::Workgroup => vec![self, alone],
-            Reduce::Lane => vec![self],
+        let mut all = vec![self];
+        let many = match self.many {
+            ManyRows::TileF16 { rows } => ManyRows::Tile { rows },
+            many => many,
+        };
+        let mut last = Self { many, int8: false, ..self };
+        if last != self {
+            all.push(last);
         }
+        if last.reduce == Reduce::Subgroup {
+            last = Self { reduce: Reduce::Workgroup, ..last };
+            all.push(last);
+        }
+        let (max_tokens, cuts_steps) = (self.max_tokens, self.cuts_steps);
+        let alone = Self { max_tokens, cuts_steps, fused_norms: false, ..Self::SOFTWARE };
+        if last != alone {
+            all.push(alone);
+        }
+        all
     }
 
     /// Rows a workgroup handles when each has `lanes` lanes.

@@ -1,15 +1,35 @@
 //! Many rows times a matrix, from tiles in workgroup memory; see `shaders/matmul_tile.wgsl`.
 
+use half::f16;
+
 use super::Projection;
 use crate::compute::{Access, Bindings, Kernel, Rows, Shader, Step};
 
 /// A projection of many rows, for adapters whose workgroup memory is fast.
 #[derive(Debug, Clone)]
-pub struct MatMulTile(pub Projection);
+pub struct MatMulTile {
+    projection: Projection,
+    tile_rows: u32,
+    f16: bool,
+}
+
+impl MatMulTile {
+    /// The projection, with tiles of 32 or 64 rows of x, in f32 or f16.
+    pub fn new(projection: Projection, tile_rows: u32, f16: bool) -> Self {
+        assert!(matches!(tile_rows, 32 | 64), "tiles of {tile_rows} rows");
+        Self { projection, tile_rows, f16 }
+    }
+}
 
 impl Kernel for MatMulTile {
     fn shader(&self) -> Shader {
-        self.0.shader("matmul_tile", include_str!("../../shaders/matmul_tile.wgsl"))
+        let shader = self.projection.shader("matmul_tile", include_str!("../../shaders/matmul_tile.wgsl"));
+        let real = if self.f16 {
+            include_str!("../../shaders/lib/real_f16.wgsl")
+        } else {
+            include_str!("../../shaders/lib/real_f32.wgsl")
+        };
+        Shader { pieces: vec![real], f16: self.f16, ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -17,20 +37,28 @@ impl Kernel for MatMulTile {
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
-        let mut constants = self.0.constants();
-        constants.push(("SAMPLED", f64::from(u8::from(self.0.rows == Rows::Sampled))));
+        let sampled = u8::from(self.projection.rows == Rows::Sampled);
+        let mut constants = self.projection.constants();
+        constants.extend([("SAMPLED", f64::from(sampled)), ("HEIGHT", f64::from(self.tile_rows / 4))]);
         constants
     }
 
     fn grid(&self, step: &Step) -> [u32; 3] {
-        self.0.grid(step, if self.0.epilogue.is_gated() { 32 } else { 64 }, 32)
+        let outputs = if self.projection.epilogue.is_gated() { 32 } else { 64 };
+        self.projection.grid(step, outputs, self.tile_rows)
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        self.0.twin(step, bindings);
+        if !self.f16 {
+            return self.projection.twin(step, bindings);
+        }
+        // No number that f16 cannot hold goes on as another: the outputs of its row are not numbers.
+        let is_beyond = |x: f32| x.abs() > f32::from(f16::MAX);
+        let x = bindings.f32(1).iter().map(|&x| if is_beyond(x) { f32::NAN } else { x }).collect::<Vec<_>>();
+        self.projection.twin_of(step, &bindings.u32(0), &x, &mut bindings.f32_mut(2));
     }
 
     fn weight_bytes(&self) -> u64 {
-        self.0.weight_bytes()
+        self.projection.weight_bytes()
     }
 }

@@ -27,7 +27,7 @@ pub use matmul::MatMul;
 pub use matmul_int8::MatMulInt8;
 pub use matmul_tile::MatMulTile;
 pub use matvec::MatVec;
-pub use projection::{Epilogue, Projection};
+pub use projection::{Epilogue, FusedNorm, Operand, Projection};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_add::RmsNormAdd;
 pub use rope_store::RopeStore;

@@ -1,7 +1,7 @@
 //! What the three matrix kernels have in common: their numbers, their twin, and the choice among them.
 
 use super::{MatMul, MatMulInt8, MatMulTile, MatVec, constant, word};
-use crate::compute::{Access, Bindings, BufferId, Recording, RowClass, Rows, Shader, Step, Tuning};
+use crate::compute::{Access, Bindings, BufferId, ManyRows, Recording, RowClass, Rows, Shader, Step, Tuning};
 use crate::quant::Format;
 
 /// What becomes of a finished sum.
@@ -15,12 +15,74 @@ pub enum Epilogue {
     SiluGate,
     /// `gelu(gate) * up`, with the tanh approximation of GELU.
     GeluGate,
+    /// `silu(what is there) * sum`: as `SiluGate`, when the gate's sums were stored before.
+    TimesSilu,
+    /// `gelu(what is there) * sum`.
+    TimesGelu,
 }
 
 impl Epilogue {
     /// Whether the weights hold a gate and an up-projection.
     pub fn is_gated(self) -> bool {
         matches!(self, Epilogue::SiluGate | Epilogue::GeluGate)
+    }
+
+    /// What a gated one is in two steps: the gate's epilogue, and then the up-projection's.
+    pub fn in_two_steps(self) -> Option<[Epilogue; 2]> {
+        match self {
+            Epilogue::SiluGate => Some([Epilogue::Store, Epilogue::TimesSilu]),
+            Epilogue::GeluGate => Some([Epilogue::Store, Epilogue::TimesGelu]),
+            _ => None,
+        }
+    }
+
+    pub(super) fn finish(self, existing: f32, a: f32, b: f32) -> f32 {
+        match self {
+            Epilogue::Store => a,
+            Epilogue::Add => existing + a,
+            Epilogue::SiluGate => silu(a) * b,
+            Epilogue::GeluGate => gelu(a) * b,
+            Epilogue::TimesSilu => silu(existing) * a,
+            Epilogue::TimesGelu => gelu(existing) * a,
+        }
+    }
+}
+
+/// What is multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operand {
+    /// The rows: of as many values as a weight row.
+    pub rows: BufferId,
+    /// What those rows are made of, where few of them are to be made on the way; `rows` is then read for many only.
+    pub fused: Option<FusedNorm>,
+}
+
+/// A norm that is computed on the way into a projection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FusedNorm {
+    /// `norm(x) * weights`, as [`super::RmsNorm`].
+    Norm {
+        /// [T, K]
+        x: BufferId,
+        /// `[K]`
+        weights: BufferId,
+    },
+    /// `x_next = x + norm(o) * w_post`, and of that `norm(x_next) * w_next`, as [`super::RmsNormAdd`].
+    AddNorm {
+        /// [T, K]
+        x: BufferId,
+        /// [T, K]
+        o: BufferId,
+        /// [2, K]: w_post, w_next
+        norms: BufferId,
+        /// [T, K], written
+        x_next: BufferId,
+    },
+}
+
+impl From<BufferId> for Operand {
+    fn from(rows: BufferId) -> Self {
+        Self { rows, fused: None }
     }
 }
 
@@ -41,24 +103,76 @@ pub struct Projection {
     pub out_stride: usize,
     /// Where in a row of y the outputs begin.
     pub out_offset: usize,
+    /// Of the norms on the way, if there are any.
+    pub epsilon: f32,
 }
 
 impl Projection {
     /// Records the projection: one kernel for few rows, another for many, as the adapter wants them.
-    pub fn record(self, recording: &mut Recording, tuning: &Tuning, weights: BufferId, x: BufferId, y: BufferId) {
-        assert!(self.k.is_multiple_of(32), "{} weights in a row, not a multiple of 32", self.k);
-        let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        let words = self.format.buffer_words(num_weight_rows, self.k);
-        assert_eq!(recording.info(weights).size_words, words, "{} holds {self:?}", recording.info(weights).label);
-        let buffers = [weights, x, y];
-        recording.dispatch(MatVec::new(self, tuning), &buffers, RowClass::Few(self.rows));
-        if tuning.int8 && self.format.is_packable() {
-            recording.dispatch(MatMulInt8(self), &buffers, RowClass::Many(self.rows));
-        } else if tuning.tiled {
-            recording.dispatch(MatMulTile(self), &buffers, RowClass::Many(self.rows));
-        } else {
-            recording.dispatch(MatMul::new(self, tuning), &buffers, RowClass::Many(self.rows));
+    pub fn record(
+        self,
+        recording: &mut Recording,
+        tuning: &Tuning,
+        weights: BufferId,
+        x: impl Into<Operand>,
+        y: BufferId,
+    ) {
+        let x = x.into();
+        self.check(recording, weights);
+        let (kernel, buffers) = MatVec::new(self, None, tuning, x, &[weights], y);
+        recording.dispatch(kernel, &buffers, RowClass::Few(self.rows));
+        self.record_many(recording, tuning, [weights, x.rows, y]);
+    }
+
+    /// Records two projections of the same rows whose weights are in different formats: few rows take both in one
+    /// dispatch. Their outputs are neighbours, or, where `gate` is given, those of a gate and an up-projection.
+    pub fn record_pair(
+        pair: [Self; 2],
+        gate: Option<Epilogue>,
+        recording: &mut Recording,
+        tuning: &Tuning,
+        weights: [BufferId; 2],
+        x: Operand,
+        y: BufferId,
+    ) {
+        let [first, second] = pair;
+        for (projection, weights) in pair.iter().zip(weights) {
+            projection.check(recording, weights);
         }
+        let whole = match gate {
+            Some(epilogue) => Self { epilogue, ..first },
+            None => Self { n: first.n + second.n, ..first },
+        };
+        let (kernel, buffers) = MatVec::new(whole, Some((second.format, first.n)), tuning, x, &weights, y);
+        recording.dispatch(kernel, &buffers, RowClass::Few(first.rows));
+        let steps = gate.and_then(Epilogue::in_two_steps);
+        for (index, (projection, weights)) in pair.into_iter().zip(weights).enumerate() {
+            let epilogue = steps.map_or(projection.epilogue, |steps| steps[index]);
+            Self { epilogue, ..projection }.record_many(recording, tuning, [weights, x.rows, y]);
+        }
+    }
+
+    fn record_many(self, recording: &mut Recording, tuning: &Tuning, buffers: [BufferId; 3]) {
+        let class = RowClass::Many(self.rows);
+        if tuning.int8 && self.format.is_packable() {
+            recording.dispatch(MatMulInt8(self), &buffers, class);
+            return;
+        }
+        match tuning.many {
+            ManyRows::Registers => recording.dispatch(MatMul::new(self, tuning), &buffers, class),
+            ManyRows::Tile { rows } => recording.dispatch(MatMulTile::new(self, rows, false), &buffers, class),
+            ManyRows::TileF16 { rows } => recording.dispatch(MatMulTile::new(self, rows, true), &buffers, class),
+        }
+    }
+
+    fn check(&self, recording: &Recording, weights: BufferId) {
+        assert!(self.k.is_multiple_of(32), "{} weights in a row, not a multiple of 32", self.k);
+        let words = self.format.buffer_words(self.num_weight_rows(), self.k);
+        assert_eq!(recording.info(weights).size_words, words, "{} holds {self:?}", recording.info(weights).label);
+    }
+
+    fn num_weight_rows(&self) -> usize {
+        self.n * if self.epilogue.is_gated() { 2 } else { 1 }
     }
 
     pub(super) const ACCESS: &'static [Access] = &[Access::Read, Access::Read, Access::ReadWrite];
@@ -85,36 +199,46 @@ impl Projection {
     }
 
     pub(super) fn weight_bytes(&self) -> u64 {
-        let num_weight_rows = self.n * if self.epilogue.is_gated() { 2 } else { 1 };
-        4 * self.format.buffer_words(num_weight_rows, self.k) as u64
+        4 * self.format.buffer_words(self.num_weight_rows(), self.k) as u64
     }
 
     pub(super) fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         self.twin_of(step, &bindings.u32(0), &bindings.f32(1), &mut bindings.f32_mut(2));
     }
 
+    /// The twin, with these rows instead of those that are bound.
     pub(super) fn twin_of(&self, step: &Step, weights: &[u32], x: &[f32], y: &mut [f32]) {
         let words = self.format.packed_row_words(self.k);
+        let num_rows = self.rows.count(step) as usize;
+        self.multiply(&x[..num_rows * self.k], y, |row, values| {
+            self.format.unpack_row(&weights[row * words..][..words], values);
+        });
+    }
+
+    /// All outputs for these rows of x; `unpack` decodes a weight row.
+    pub(super) fn multiply(&self, x: &[f32], y: &mut [f32], unpack: impl Fn(usize, &mut [f32])) {
         let mut first = vec![0.0; self.k];
         let mut second = vec![0.0; self.k];
         for n in 0..self.n {
-            self.format.unpack_row(&weights[n * words..][..words], &mut first);
+            unpack(n, &mut first);
             if self.epilogue.is_gated() {
-                self.format.unpack_row(&weights[(self.n + n) * words..][..words], &mut second);
+                unpack(self.n + n, &mut second);
             }
-            for t in 0..self.rows.count(step) as usize {
-                let row = &x[t * self.k..][..self.k];
-                let a = dot(&first, row);
+            for (t, row) in x.chunks_exact(self.k).enumerate() {
                 let out = &mut y[t * self.out_stride + self.out_offset + n];
-                *out = match self.epilogue {
-                    Epilogue::Store => a,
-                    Epilogue::Add => *out + a,
-                    Epilogue::SiluGate => a * sigmoid(a) * dot(&second, row),
-                    Epilogue::GeluGate => a * sigmoid(1.595_769 * (a + 0.044_715 * a * a * a)) * dot(&second, row),
-                };
+                let b = if self.epilogue.is_gated() { dot(&second, row) } else { 0.0 };
+                *out = self.epilogue.finish(*out, dot(&first, row), b);
             }
         }
     }
+}
+
+fn silu(x: f32) -> f32 {
+    x * sigmoid(x)
+}
+
+fn gelu(x: f32) -> f32 {
+    x * sigmoid(1.595_769 * (x + 0.044_715 * x * x * x))
 }
 
 fn sigmoid(x: f32) -> f32 {

@@ -45,13 +45,17 @@ impl Kernel for RmsNorm {
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         let (x, w, mut y) = (bindings.f32(0), bindings.f32(1), bindings.f32_mut(2));
-        for t in 0..step.num_tokens as usize {
-            let row = t * self.d..(t + 1) * self.d;
-            let scale = inverse_rms(&x[row.clone()], self.epsilon);
-            for ((y, x), w) in y[row.clone()].iter_mut().zip(&x[row]).zip(&w[..self.d]) {
-                *y = x * scale * w;
-            }
+        for row in (0..step.num_tokens as usize).map(|t| t * self.d..(t + 1) * self.d) {
+            normed(&x[row.clone()], &w, self.epsilon, &mut y[row]);
         }
+    }
+}
+
+/// `y = norm(x) * w`, for one row.
+pub(super) fn normed(x: &[f32], w: &[f32], epsilon: f32, y: &mut [f32]) {
+    let scale = inverse_rms(x, epsilon);
+    for (i, y) in y.iter_mut().enumerate() {
+        *y = x[i] * scale * w[i];
     }
 }
 

@@ -1,9 +1,10 @@
 //! A block's closing norm, its residual, and the next block's norm; see `shaders/rms_norm_add.wgsl`.
 
-use super::rms_norm::{RmsNorm, inverse_rms};
+use super::rms_norm::{RmsNorm, inverse_rms, normed};
 use crate::compute::{Access, Bindings, Kernel, Shader, Step, Tuning};
 
-/// `x += norm(o) * w_post; y = norm(x) * w_next`, row by row. Shapes: o, x, y `[T, D]`, w_post, w_next `[D]`.
+/// `x_next = x + norm(o) * w_post; y = norm(x_next) * w_next`, row by row. Shapes: o, x, x_next, y `[T, D]`; w_post and
+/// w_next are the two rows of one buffer.
 #[derive(Debug, Clone)]
 pub struct RmsNormAdd {
     d: usize,
@@ -37,19 +38,20 @@ impl Kernel for RmsNormAdd {
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let (o, w_post, w_next) = (bindings.f32(0), bindings.f32(1), bindings.f32(2));
-        let (mut x, mut y) = (bindings.f32_mut(3), bindings.f32_mut(4));
-        for t in 0..step.num_tokens as usize {
-            let row = t * self.d..(t + 1) * self.d;
-            let (o, x, y) = (&o[row.clone()], &mut x[row.clone()], &mut y[row]);
-            let scale = inverse_rms(o, self.epsilon);
-            for i in 0..self.d {
-                x[i] += o[i] * scale * w_post[i];
-            }
-            let scale = inverse_rms(x, self.epsilon);
-            for i in 0..self.d {
-                y[i] = x[i] * scale * w_next[i];
-            }
+        let (o, norms, x) = (bindings.f32(0), bindings.f32(1), bindings.f32(2));
+        let (mut x_next, mut y) = (bindings.f32_mut(3), bindings.f32_mut(4));
+        for row in (0..step.num_tokens as usize).map(|t| t * self.d..(t + 1) * self.d) {
+            let x_next = &mut x_next[row.clone()];
+            add_normed(&x[row.clone()], &o[row.clone()], &norms[..self.d], self.epsilon, x_next);
+            normed(x_next, &norms[self.d..], self.epsilon, &mut y[row]);
         }
+    }
+}
+
+/// `y = x + norm(o) * w`, for one row.
+pub(super) fn add_normed(x: &[f32], o: &[f32], w: &[f32], epsilon: f32, y: &mut [f32]) {
+    let scale = inverse_rms(o, epsilon);
+    for (i, y) in y.iter_mut().enumerate() {
+        *y = x[i] + o[i] * scale * w[i];
     }
 }

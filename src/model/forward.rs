@@ -8,8 +8,8 @@ use crate::Result;
 use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
-    Attention, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Projection,
-    RmsNorm, RmsNormAdd, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS,
+    Attention, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Operand,
+    Projection, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS,
 };
 use crate::kv::GroupConfig;
 
@@ -70,24 +70,25 @@ pub struct Io {
 
 /// Activations that all layers share.
 #[derive(Debug, Clone, Copy)]
-struct Activations {
-    x: BufferId,      // [T, D] residual stream
-    h: BufferId,      // [T, D] normalised
-    o: BufferId,      // [T, D] a block's output before its closing norm
-    qkv: BufferId,    // [T, (H + 2 KVH) * head_dim]
-    q: BufferId,      // [T, H * head_dim] rotated
-    mixed: BufferId,  // [T, H * head_dim] attention's output
-    hidden: BufferId, // [T, F]
-    last: BufferId,   // [R, D]
+pub(super) struct Activations {
+    pub(super) x: BufferId,      // [T, D] residual stream
+    pub(super) x_next: BufferId, // [T, D] the residual stream behind a closing norm, which then changes places with x
+    pub(super) h: BufferId,      // [T, D] normalised
+    pub(super) o: BufferId,      // [T, D] a block's output before its closing norm
+    pub(super) qkv: BufferId,    // [T, (H + 2 KVH) * head_dim]
+    pub(super) q: BufferId,      // [T, H * head_dim] rotated
+    pub(super) mixed: BufferId,  // [T, H * head_dim] attention's output
+    pub(super) hidden: BufferId, // [T, F]
+    pub(super) last: BufferId,   // [R, D]
 }
 
-struct Recorder<'a> {
-    config: &'a ModelConfig,
-    layout: &'a Layout,
-    recording: Recording,
-    placer: Placer<'a>,
+pub(super) struct Recorder<'a> {
+    pub(super) config: &'a ModelConfig,
+    pub(super) layout: &'a Layout,
+    pub(super) recording: Recording,
+    pub(super) placer: Placer<'a>,
     io: Io,
-    act: Activations,
+    pub(super) act: Activations,
     kv_layers: Vec<KvLayer>,
     /// One per layer group.
     angles: Vec<BufferId>,
@@ -140,6 +141,7 @@ fn declare_activations(recording: &mut Recording, config: &ModelConfig, limits: 
     let (tokens, attention) = (limits.max_tokens, config.heads * config.head_dim);
     Activations {
         x: rows("x", tokens, config.width),
+        x_next: rows("x_next", if config.post_norm { tokens } else { 1 }, config.width),
         h: rows("h", tokens, config.width),
         o: rows("o", tokens, config.width),
         qkv: rows("qkv", tokens, attention + 2 * config.kv_heads * config.head_dim),
@@ -193,31 +195,27 @@ impl Recorder<'_> {
 
     /// Records all layers, from the embedding in x to the output norm in h.
     fn layers(&mut self) -> Result<usize> {
-        let width = self.config.width;
+        let num_layers = self.config.num_layers;
+        let attention_norm = |layer: usize| format!("blk.{layer}.attn_norm.weight");
+        let few = |class: RowClass| matches!(class, RowClass::Any | RowClass::Few(_));
         let mut most = 0;
-        let first = self.placer.vector(&mut self.recording, "blk.0.attn_norm.weight", width)?;
-        self.norm(first);
-        for layer in 0..self.config.num_layers {
+        let mut input = self.first_block(&attention_norm(0))?;
+        for layer in 0..num_layers {
             let before = self.recording.dispatches().len();
-            self.attention(layer)?;
-            let norm = self.placer.vector(&mut self.recording, &format!("blk.{layer}.ffn_norm.weight"), width)?;
-            self.close_block(layer, "post_attention_norm", norm)?;
-            self.feed_forward(layer)?;
-            let next = if layer + 1 < self.config.num_layers {
-                format!("blk.{}.attn_norm.weight", layer + 1)
-            } else {
-                "output_norm.weight".to_owned()
-            };
-            let norm = self.placer.vector(&mut self.recording, &next, width)?;
-            self.close_block(layer, "post_ffw_norm", norm)?;
-            let few = |class: RowClass| matches!(class, RowClass::Any | RowClass::Few(_));
+            self.attention(layer, input)?;
+            let middle = self.next_block(layer, "post_attention_norm", &format!("blk.{layer}.ffn_norm.weight"))?;
+            self.feed_forward(layer, middle)?;
+            if layer + 1 < num_layers {
+                input = self.next_block(layer, "post_ffw_norm", &attention_norm(layer + 1))?;
+            }
             most = most.max(self.recording.dispatches()[before..].iter().filter(|d| few(d.class)).count());
         }
+        self.last_block(num_layers - 1, "post_ffw_norm", "output_norm.weight")?;
         Ok(most)
     }
 
-    /// From h, normalised, to attention's output added to x (or, before a closing norm, stored in o).
-    fn attention(&mut self, layer: usize) -> Result<()> {
+    /// From the block's input, normalised, to attention's output added to x (or, before a closing norm, stored in o).
+    fn attention(&mut self, layer: usize, input: Operand) -> Result<()> {
         let ModelConfig { width, heads, kv_heads, head_dim, .. } = *self.config;
         let (act, tuning) = (self.act, self.layout.tuning);
         let name = |part: &str| format!("blk.{layer}.attn_{part}.weight");
@@ -225,22 +223,7 @@ impl Recorder<'_> {
         let q = self.placer.tensor(&name("q"), &[width, inner])?;
         let k = self.placer.tensor(&name("k"), &[width, kv_width])?;
         let v = self.placer.tensor(&name("v"), &[width, kv_width])?;
-        // Neighbours of one format share a dispatch.
-        let mut offset = 0;
-        for same in [q, k, v].chunk_by(|a, b| a.format == b.format) {
-            for part in self.placer.stack(&mut self.recording, same) {
-                self.project(
-                    &part,
-                    same[0].format,
-                    width,
-                    Epilogue::Store,
-                    act.h,
-                    act.qkv,
-                    (inner + 2 * kv_width, offset),
-                );
-            }
-            offset += same.iter().map(|tensor| tensor.num_rows()).sum::<usize>();
-        }
+        self.project(&[q, k, v], Epilogue::Store, input, act.qkv);
 
         let group = self.config.group(layer);
         let window = if self.config.is_sliding(layer) { self.config.sliding } else { None };
@@ -281,7 +264,7 @@ impl Recorder<'_> {
         let buffers = [act.q, k_cache, v_cache, self.io.tokens, self.io.tables, act.mixed];
         self.recording.dispatch(kernel, &buffers, RowClass::Any);
         let output = self.placer.tensor(&name("output"), &[inner, width])?;
-        self.project_back(&[output], inner, act.mixed);
+        self.project_back(output, act.mixed);
         Ok(())
     }
 
@@ -297,67 +280,6 @@ impl Recorder<'_> {
         self.placer.vector_into(norms, 0, &format!("blk.{layer}.attn_q_norm.weight"), head_dim)?;
         self.placer.vector_into(norms, head_dim, &format!("blk.{layer}.attn_k_norm.weight"), head_dim)?;
         Ok(norms)
-    }
-
-    fn feed_forward(&mut self, layer: usize) -> Result<()> {
-        let (width, inner) = (self.config.width, self.config.feed_forward);
-        let gate = self.placer.tensor(&format!("blk.{layer}.ffn_gate.weight"), &[width, inner])?;
-        let up = self.placer.tensor(&format!("blk.{layer}.ffn_up.weight"), &[width, inner])?;
-        if gate.format != up.format {
-            return Err(crate::Error::UnsupportedModel(format!(
-                "{} is stored as {} and {} as {}: one format for both is supported",
-                gate.name, gate.format, up.name, up.format
-            )));
-        }
-        for part in self.placer.gated(&mut self.recording, gate, up) {
-            self.project(&part, gate.format, width, self.config.gate, self.act.h, self.act.hidden, (inner, 0));
-        }
-        let down = self.placer.tensor(&format!("blk.{layer}.ffn_down.weight"), &[inner, width])?;
-        self.project_back(&[down], inner, self.act.hidden);
-        Ok(())
-    }
-
-    /// A projection back to the model's width: added to x, or stored in o where a closing norm comes first.
-    fn project_back(&mut self, tensors: &[&crate::gguf::TensorInfo], k: usize, input: BufferId) {
-        let (output, epilogue) =
-            if self.config.post_norm { (self.act.o, Epilogue::Store) } else { (self.act.x, Epilogue::Add) };
-        for part in self.placer.stack(&mut self.recording, tensors) {
-            self.project(&part, tensors[0].format, k, epilogue, input, output, (self.config.width, 0));
-        }
-    }
-
-    /// Ends a block: its closing norm, if the model has one, the residual, and the next block's norm in h.
-    fn close_block(&mut self, layer: usize, post: &str, next: BufferId) -> Result<()> {
-        if !self.config.post_norm {
-            self.norm(next);
-            return Ok(());
-        }
-        let name = format!("blk.{layer}.{post}.weight");
-        let post = self.placer.vector(&mut self.recording, &name, self.config.width)?;
-        let kernel = RmsNormAdd::new(self.config.width, self.config.epsilon, &self.layout.tuning);
-        self.recording.dispatch(kernel, &[self.act.o, post, next, self.act.x, self.act.h], RowClass::Any);
-        Ok(())
-    }
-
-    fn norm(&mut self, weights: BufferId) {
-        let kernel = RmsNorm::new(self.config.width, self.config.epsilon, &self.layout.tuning);
-        self.recording.dispatch(kernel, &[self.act.x, weights, self.act.h], RowClass::Any);
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a projection is its operands")]
-    fn project(
-        &mut self,
-        part: &Part,
-        format: crate::quant::Format,
-        k: usize,
-        epilogue: Epilogue,
-        x: BufferId,
-        y: BufferId,
-        (out_stride, offset): (usize, usize),
-    ) {
-        let out_offset = offset + part.first;
-        let projection = Projection { format, k, n: part.num, epilogue, rows: Rows::Tokens, out_stride, out_offset };
-        projection.record(&mut self.recording, &self.layout.tuning, part.buffer, x, y);
     }
 
     /// Logits of the wanted rows, and a token drawn from each.
@@ -380,6 +302,7 @@ impl Recorder<'_> {
                 rows: Rows::Sampled,
                 out_stride: vocab,
                 out_offset: part.first,
+                epsilon: 0.0,
             };
             projection.record(&mut self.recording, &self.layout.tuning, part.buffer, act.last, io.logits);
         }

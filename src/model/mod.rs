@@ -11,6 +11,7 @@ mod loaded;
 mod memory;
 mod plan;
 mod probe;
+mod residual;
 mod rope;
 mod weights;
 mod xxh64;

@@ -40,12 +40,17 @@ async fn check(gpu: &Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Re
 /// The kernels of this model at the smallest sizes that exercise them.
 fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Vec<Case> {
     let stored: BTreeSet<_> = gguf.tensors.iter().filter(|t| t.shape.len() > 1).map(|t| t.format.name()).collect();
-    let formats = Format::ALL.into_iter().filter(|format| stored.contains(format.name()));
+    let formats: Vec<_> = Format::ALL.into_iter().filter(|format| stored.contains(format.name())).collect();
     let mut cases = Vec::new();
-    for format in formats {
+    for &format in &formats {
         let k = format.block_elements().max(64);
         cases.push(cases::projection(tuning, format, [1, 5, k], Epilogue::Add));
         cases.push(cases::projection(tuning, format, [9, 37, k], config.gate));
+    }
+    // Two of its formats in one dispatch, and the norm that the model has between its blocks.
+    if let (Some(&first), Some(&last)) = (formats.first(), formats.last()) {
+        let k = first.block_elements().max(last.block_elements()).max(64);
+        cases.push(cases::fused_projection(tuning, [first, last], [1, 5, k], config.gate, config.post_norm));
     }
     if let Some(embedding) = gguf.find("token_embd.weight") {
         cases.push(cases::embed(embedding.format, 3, embedding.format.block_elements().max(32)));

@@ -1,23 +1,27 @@
 //! The cases that every kernel variant is checked with, natively and in a browser: shapes around the tile sizes.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use pagewise::compute::{Reduce, Tuning};
+use pagewise::compute::{ManyRows, Reduce, Tuning};
 use pagewise::kernels::cases::{self, AttentionShape, Case};
 use pagewise::kernels::{Epilogue, KvFormat};
 use pagewise::quant::Format;
 
 /// Every way of choosing kernels. Four lanes: the width of SwiftShader's subgroups, and every other adapter has more.
 pub(crate) const TUNINGS: [Tuning; 3] =
-    [Tuning::SOFTWARE, Tuning::GPU, Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }];
+    [Tuning::SOFTWARE, Tuning::GPU, Tuning { rows_per_lane: 2, many: ManyRows::Tile { rows: 32 }, ..SUBGROUPS_OF_4 }];
+
+const SUBGROUPS_OF_4: Tuning = Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU };
 
 /// A group of cases, for one way of choosing kernels.
 pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 9] = [
+    let groups: [Cases; 11] = [
         projections_of_every_format,
         projections_of_every_epilogue,
+        fused_projections,
+        projections_in_f16,
         projections_in_bytes,
         embeddings_of_every_format,
         norms,
@@ -42,6 +46,51 @@ pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
         |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
     let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
     epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
+}
+
+pub(crate) fn fused_projections(tuning: &Tuning) -> Vec<Case> {
+    use Format::{Iq2Xxs, Iq3S, Q4_1, Q4K, Q6K, Q8_0};
+    // Whatever a tuning chooses for its adapters.
+    let tuning = Tuning { fused_norms: true, ..*tuning };
+    let cases = [
+        ([Q4_1, Q4_1], [1, 19, 96], Epilogue::Store, false),
+        ([Q4K, Q6K], [3, 37, 512], Epilogue::Store, true),
+        ([Q8_0, Q4_1], [4, 33, 160], Epilogue::SiluGate, false),
+        // Both end in codebooks.
+        ([Iq2Xxs, Iq3S], [2, 5, 256], Epilogue::GeluGate, true),
+        ([Q4_1, Q4_1], [2, 18, 1536], Epilogue::GeluGate, true),
+        // Many rows take the gate first.
+        ([Q4_1, Q8_0], [9, 37, 64], Epilogue::SiluGate, true),
+        ([Q4_1, Q8_0], [9, 37, 64], Epilogue::GeluGate, false),
+    ];
+    let case = |(formats, shape, epilogue, closes)| cases::fused_projection(&tuning, formats, shape, epilogue, closes);
+    if tuning.reduce == Reduce::Subgroup {
+        // How lanes add up, with and without a closing norm; compiling takes most of the time.
+        return cases.into_iter().take(2).map(case).collect();
+    }
+    let mut cases: Vec<_> = cases.map(case).into();
+    let apart = Tuning { fused_norms: false, ..tuning };
+    cases.push(cases::fused_projection(&apart, [Q4_1, Q8_0], [2, 5, 64], Epilogue::Store, true));
+    // What a gate and an up-projection that are split take.
+    cases.push(cases::projection(&tuning, Q4_1, [2, 31, 64], Epilogue::TimesSilu));
+    cases.push(cases::projection(&tuning, Q4_1, [1, 6, 32], Epilogue::TimesGelu));
+    cases
+}
+
+pub(crate) fn projections_in_f16(tuning: &Tuning) -> Vec<Case> {
+    let ManyRows::Tile { rows } = tuning.many else { return Vec::new() };
+    if tuning.reduce != Reduce::Workgroup {
+        // The kernel adds nothing up across lanes.
+        return Vec::new();
+    }
+    let tuning = Tuning { many: ManyRows::TileF16 { rows }, ..*tuning };
+    let case = |(format, shape, epilogue)| cases::projection_in_f16(&tuning, format, shape, epilogue);
+    let cases = [
+        (Format::Q4_1, [33, 65, 512], Epilogue::Store),
+        (Format::Q6K, [65, 37, 256], Epilogue::SiluGate),
+        (Format::F32, [9, 5, 1536], Epilogue::Add),
+    ];
+    cases.map(case).into()
 }
 
 pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {

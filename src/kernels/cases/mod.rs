@@ -8,7 +8,7 @@ mod sampling;
 use std::rc::Rc;
 
 pub use attention::{AttentionShape, attention, copy_rows, store_of_values_beyond_f16};
-pub use projection::{embed, norms, projection, projection_int8};
+pub use projection::{embed, fused_projection, norms, projection, projection_in_f16, projection_int8};
 pub use sampling::sample;
 
 use super::{TOKEN_WORDS, random::Random, word};
@@ -29,6 +29,7 @@ pub struct Case {
     step: Step,
     outputs: Vec<BufferId>,
     is_exact: bool,
+    tolerance: f32,
 }
 
 /// Builds a [`Case`].
@@ -67,7 +68,8 @@ impl Builder {
     }
 
     fn finish(self, name: String, step: Step, outputs: Vec<BufferId>, is_exact: bool) -> Case {
-        Case { name, recording: self.recording, inputs: self.inputs, step, outputs, is_exact }
+        let Self { recording, inputs, .. } = self;
+        Case { name, recording, inputs, step, outputs, is_exact, tolerance: TOLERANCE }
     }
 }
 
@@ -93,6 +95,11 @@ impl Case {
         &self.recording
     }
 
+    /// Whether only devices with f16 can run it.
+    pub fn needs_f16(&self) -> bool {
+        self.recording.dispatches().iter().any(|dispatch| dispatch.kernel.shader().f16)
+    }
+
     /// Runs the case on the device and on the CPU and compares.
     ///
     /// # Errors
@@ -105,8 +112,8 @@ impl Case {
         for (output, (actual, expected)) in actual.iter().zip(&expected).enumerate() {
             for (at, (&actual, &expected)) in actual.iter().zip(expected).enumerate() {
                 let (a, e) = (f32::from_bits(actual), f32::from_bits(expected));
-                let is_close = !self.is_exact && (a - e).abs() <= TOLERANCE * (1.0 + e.abs());
-                if actual != expected && !is_close {
+                let is_close = (a - e).abs() <= self.tolerance * (1.0 + e.abs()) || a.is_nan() && e.is_nan();
+                if actual != expected && (self.is_exact || !is_close) {
                     return Err(Error::WrongResult(format!(
                         "{} on {}: output {output} word {at} is {a} ({actual}), expected {e} ({expected})",
                         self.name,
