@@ -8,7 +8,9 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use pagewise::compute::{Executor, Gpu, GpuExecutor, GpuOptions, Purpose, Recording, Reduce, Rows, Step, Tuning};
+use pagewise::compute::{
+    Executor, Gpu, GpuExecutor, GpuOptions, ManyRows, Purpose, Recording, Reduce, Rows, Step, Tuning,
+};
 use pagewise::kernels::{Epilogue, FusedNorm, Operand, Projection};
 use pagewise::quant::Format;
 use pollster::block_on;
@@ -22,10 +24,10 @@ fn main() {
     let tunings = [
         ("software", Tuning::SOFTWARE),
         ("wide software", Tuning::WIDE_SOFTWARE),
-        ("wide software, subgroups", Tuning { reduce: Reduce::Subgroup, ..Tuning::WIDE_SOFTWARE }),
+        ("wide software, subgroups", Tuning::WIDE_SOFTWARE.with_lanes(Reduce::Subgroup, 8)),
         ("gpu", Tuning::GPU),
-        ("gpu, bytes for many rows", Tuning { int8: true, ..Tuning::GPU }),
-        ("gpu, subgroups of 4", Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU }),
+        ("gpu, bytes for many rows", Tuning { many: ManyRows::Int8, ..Tuning::GPU }),
+        ("gpu, subgroups of 4", Tuning::GPU.with_lanes(Reduce::Subgroup, 4)),
     ];
     for (name, tuning) in tunings.into_iter().filter(|(name, _)| name.contains(&part)) {
         let options = GpuOptions { adapter: adapter.clone(), tuning: Some(tuning), ..GpuOptions::default() };

@@ -3,7 +3,8 @@
 // A lane takes ROWS (2 or 4) weight rows at once, so that each quad of x is read once for all of them. They come in
 // pairs: rows n and n + 1, or, when gated, row n of the gate and row n of the up-projection, which lies N rows further on.
 // A workgroup computes GROUPS times ROWS weight rows for one t; LANES lanes walk the chunks of 32 together.
-// Pieces say where W comes from (lib/weights_*.wgsl) and what becomes of x on the way (lib/input_*.wgsl).
+// Pieces say where W comes from (lib/weights_*.wgsl), what becomes of x on the way (lib/input_*.wgsl), and in which numbers
+// they are multiplied (lib/product_*.wgsl).
 // Grid: x = ceil(N / outputs of a workgroup), y = rows.
 
 override K: u32;
@@ -23,11 +24,6 @@ override GROUPS: u32;
 @group(0) @binding(0) var<storage, read> weights: array<u32>; // [N or 2N, ROW_WORDS] packed
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>; // [T, K / 4]
 @group(0) @binding(2) var<storage, read_write> y: array<f32>; // [T, OUT_STRIDE] f32
-
-fn times(row: u32, chunk: u32, x: array<vec4<f32>, 8>) -> vec4<f32> {
-    let w = load_weights(row, chunk);
-    return w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3] + w[4] * x[4] + w[5] * x[5] + w[6] * x[6] + w[7] * x[7];
-}
 
 fn total(quad: vec4<f32>) -> f32 {
     return quad.x + quad.y + quad.z + quad.w;
@@ -81,9 +77,9 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
         if (NORMED) {
             squares += x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3 + x4 * x4 + x5 * x5 + x6 * x6 + x7 * x7;
         }
-        let input = array<vec4<f32>, 8>(
+        let input = prepare(array<vec4<f32>, 8>(
             weighted(x0, i), weighted(x1, i + 1u), weighted(x2, i + 2u), weighted(x3, i + 3u),
-            weighted(x4, i + 4u), weighted(x5, i + 5u), weighted(x6, i + 6u), weighted(x7, i + 7u));
+            weighted(x4, i + 4u), weighted(x5, i + 5u), weighted(x6, i + 6u), weighted(x7, i + 7u)));
         sum0 += times(row0, chunk, input);
         sum1 += times(row1, chunk, input);
         if (ROWS == 4u) {

@@ -31,6 +31,11 @@ fn projections_of_every_epilogue_around_the_tiles() {
 }
 
 #[test]
+fn projections_in_bytes() {
+    check(kernel_cases::projections_in_bytes);
+}
+
+#[test]
 fn projections_that_normalise_and_of_two_formats() {
     check(kernel_cases::fused_projections);
 }
@@ -38,11 +43,6 @@ fn projections_that_normalise_and_of_two_formats() {
 #[test]
 fn projections_in_f16() {
     check(kernel_cases::projections_in_f16);
-}
-
-#[test]
-fn projections_in_bytes() {
-    check(kernel_cases::projections_in_bytes);
 }
 
 #[test]

@@ -1,20 +1,15 @@
 //! What is tried, in order, when a device computes wrongly.
 #![cfg(not(target_arch = "wasm32"))]
 
-use pagewise::compute::{ManyRows, Reduce, Tuning};
+use pagewise::compute::{Lanes, ManyRows, Reduce, Tuning};
 
 #[test]
 fn each_fallback_shares_less_and_the_last_shares_nothing() {
-    let most = Tuning {
-        reduce: Reduce::Subgroup,
-        many: ManyRows::TileF16 { rows: 64 },
-        int8: true,
-        max_tokens: 7,
-        cuts_steps: false,
-        ..Tuning::GPU
-    };
-    let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, int8: false, ..most };
-    let without_subgroups = Tuning { reduce: Reduce::Workgroup, ..f32 };
+    let gpu = Tuning { max_tokens: 7, cuts_steps: false, ..Tuning::GPU };
+    let subgroups = gpu.with_lanes(Reduce::Subgroup, 32);
+    let most = Tuning { many: ManyRows::TileF16 { rows: 64 }, few_in_bytes: true, ..subgroups };
+    let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, few_in_bytes: false, ..most };
+    let without_subgroups = f32.with_lanes(Reduce::Workgroup, 32);
     // The plan was made with these sizes.
     let alone = Tuning { max_tokens: 7, cuts_steps: false, fused_norms: false, ..Tuning::SOFTWARE };
     assert_eq!(most.fallbacks(), [most, f32, without_subgroups, alone]);
@@ -22,4 +17,10 @@ fn each_fallback_shares_less_and_the_last_shares_nothing() {
     assert_eq!(alone.fallbacks(), [alone]);
     let fused = Tuning { fused_norms: true, ..alone };
     assert_eq!(fused.fallbacks(), [fused, alone]);
+    // Timing may give few rows lanes of their own.
+    let few = Lanes { reduce: Reduce::Subgroup, lanes: 8, workgroup: 64 };
+    let timed = Tuning { matvec: few, many: ManyRows::Int8, ..gpu };
+    let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, ..timed };
+    let shared = Tuning { matvec: Lanes { reduce: Reduce::Workgroup, ..few }, ..f32 };
+    assert_eq!(timed.fallbacks(), [timed, f32, shared, alone]);
 }

@@ -48,6 +48,8 @@ const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   maxQueued: 'any',
   batching: 'any',
   chunkedPrefill: 'flag',
+  autotune: 'flag',
+  precision: 'any',
   stepTargetMs: 'any',
   onProgress: 'function',
 };

@@ -26,7 +26,13 @@ const STEP_TARGETS: StepTargets = { visible: 30, hidden: 200 };
 export function checkEngineOptions(given: LoadOptions): EngineOptions {
   const { contextLength, maxGpuBytes, kv = 'f16', maxRunning, maxQueued, batching, chunkedPrefill } = given;
   if (kv !== 'f16' && kv !== 'f32') throw bad(`kv: 'f16' or 'f32' is needed, ${show(kv)} given`);
-  const options: EngineOptions = { kv };
+  const { autotune = true, precision = 'full' } = given;
+  if (precision !== 'full' && precision !== 'fast') {
+    throw bad(`precision: 'full' or 'fast' is needed, ${show(precision)} given`);
+  }
+  if (precision === 'fast' && !autotune)
+    throw bad("precision 'fast' needs autotune: what is faster has to be measured");
+  const options: EngineOptions = { kv, autotune, precision };
   for (const [name, value] of Object.entries({ contextLength, maxGpuBytes, maxRunning, maxQueued })) {
     if (value === undefined) continue;
     const isCount = name === 'maxRunning' || name === 'maxQueued';

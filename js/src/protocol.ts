@@ -22,6 +22,7 @@ import type {
   LoadProgress,
   MemoryPlan,
   ModelDescription,
+  Precision,
   RequestProgress,
   StepTrace,
   Timings,
@@ -61,6 +62,10 @@ export interface EngineOptions {
   batching?: Batching;
   /** Absent: true. */
   chunkedPrefill?: boolean;
+  /** Whether kernels are chosen by measuring them. */
+  autotune: boolean;
+  /** Whether kernels may be chosen that round activations. */
+  precision: Precision;
 }
 
 /** What was found out about the GPU before the engine opens it. */

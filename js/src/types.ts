@@ -66,6 +66,21 @@ export type StepTarget = number | null | { visible?: number | null; hidden?: num
 /** How requests become steps; `'static'` and `'none'` are for comparison. */
 export type Batching = 'continuous' | 'static' | 'none';
 
+/** How exactly prompts are computed. */
+export type Precision = 'full' | 'fast';
+
+/** How kernels were chosen. */
+export interface KernelTuning {
+  /** A fixed table, timing by this load, or timing by an earlier one. */
+  source: 'table' | 'measured' | 'remembered';
+  /** The way in which few rows (decode) are multiplied. */
+  fewRows: string;
+  /** The way in which many rows (prefill) are multiplied. */
+  manyRows: string;
+  /** Milliseconds that timing took in this load. */
+  tuneMs: number;
+}
+
 /** Options of {@link Engine.load}. */
 export interface LoadOptions extends PlanOptions {
   /** Requests that wait for that when no slot is free, at most; further ones reject with `queue_full`. Default 256. */
@@ -77,6 +92,18 @@ export interface LoadOptions extends PlanOptions {
   batching?: Batching;
   /** Whether long prompts are computed in pieces beside other requests' tokens. Default true. */
   chunkedPrefill?: boolean;
+  /**
+   * Whether kernels are chosen by timing them on this device, at this model's shapes, which takes up to 1.5 s once: the
+   * choice is remembered in the browser's cache storage. Without, a fixed table decides, the same on every load. Either way
+   * each kernel is checked on the device before it is used. Default true.
+   */
+  autotune?: boolean;
+  /**
+   * `'full'` (the default): f32 arithmetic, logits within 1e-3 of exact ones. `'fast'`: prompts may be computed with
+   * activations rounded to 8 bits or in f16 where that measures faster, as most engines do always: logits move by up to
+   * about 1. Only with {@link autotune}.
+   */
+  precision?: Precision;
   /** Default: 30 ms while the page is visible, 200 ms while it is hidden. */
   stepTargetMs?: StepTarget;
   /** Called with the progress of loading; the last call has phase `ready`. */
@@ -123,6 +150,8 @@ export interface EngineInfo {
   hasChatTemplate: boolean;
   /** The GPU. */
   adapter: AdapterInfo;
+  /** How kernels were chosen for it. */
+  tuning: KernelTuning;
 }
 
 /** What a model needs, from its header alone. */

@@ -47,6 +47,8 @@ export interface ByteSource {
 export interface WasmEngine {
   /** What it is; `id` is filled in by the worker. */
   info(): Omit<EngineInfo, 'id' | 'adapter'>;
+  /** The choice of kernels, if it was measured by this load: to be remembered under the key. */
+  measuredTuning(): { key: string; choice: string } | null;
   /** Queues a request under an id of the caller's and returns the number of tokens of its prompt. */
   submit(id: number, request: EngineRequest, arrivedMs: number): number;
   /** Forgets a request; no event of it follows. Unknown ids are ignored. */
@@ -104,7 +106,7 @@ export interface WasmModule {
   /** Reads, plans and uploads a model. */
   loadEngine(
     source: ByteSource,
-    options: EngineOptions & { adapter: AdapterProbe },
+    options: EngineOptions & { adapter: AdapterProbe; remembered: Record<string, string> },
     onProgress: (phase: LoadPhase, loadedBytes: number, totalBytes: number) => void,
   ): Promise<WasmEngine>;
   /** Describes a file from its header. */

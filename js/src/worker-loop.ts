@@ -16,6 +16,7 @@ import type {
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
 import { restoreCache, saveCache } from './saved-cache.js';
+import type { TuningMemory } from './tuning-memory.js';
 import type { LoadPhase } from './types.js';
 import type { WasmEngine, WasmModule } from './wasm.js';
 
@@ -33,6 +34,8 @@ export interface WorkerEnvironment {
   readonly timeOrigin: number;
   /** Waits for work on the GPU. */
   whileWaiting<T>(work: Promise<T>): Promise<T>;
+  /** Where measured choices of kernels are kept; nowhere by default. */
+  tunings?: TuningMemory;
   /** The network; the real one by default. */
   network?: NetworkEnvironment;
 }
@@ -234,7 +237,8 @@ export class WorkerLoop {
   async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
     if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
     const probe = await this.#environment.probeAdapter();
-    const options = { ...message.options, adapter: probe };
+    const remembered = message.options.autotune ? await this.#environment.tunings?.recall() : undefined;
+    const options = { ...message.options, adapter: probe, remembered: remembered ?? {} };
     const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
       this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
     const loading = this.#withReader(message.source, (module, reader) =>
@@ -242,6 +246,8 @@ export class WorkerLoop {
     );
     const engine = await this.#environment.whileWaiting(loading);
     this.#engine = engine;
+    const measured = engine.measuredTuning();
+    if (measured !== null) await this.#environment.tunings?.remember(measured.key, measured.choice);
     const { vendor, architecture, description, isSoftware, features } = probe;
     const info = engine.info();
     const { id, name } = message.source;

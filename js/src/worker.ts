@@ -6,6 +6,7 @@ import init, * as module from '../wasm/pagewise.js';
 import { PagewiseError } from './errors.js';
 import { Devices, probeAdapter } from './gpu.js';
 import type { FromWorker, ToWorker } from './protocol.js';
+import { browserMemory } from './tuning-memory.js';
 import type { WasmModule } from './wasm.js';
 import { WorkerLoop } from './worker-loop.js';
 
@@ -28,6 +29,7 @@ const loop = new WorkerLoop({
   now: () => performance.now(),
   timeOrigin: performance.timeOrigin,
   whileWaiting: (work) => devices.whileWaiting(work),
+  tunings: browserMemory(globalThis.caches, globalThis.location.origin, globalThis.navigator.userAgent),
 });
 
 scope.addEventListener('message', (event) => loop.receive(event.data));

@@ -44,6 +44,9 @@ describe('load', () => {
     [{ contextLength: 0 }, 'contextLength'],
     [{ contextLength: 1.5 }, 'contextLength'],
     [{ maxGpuBytes: -1 }, 'maxGpuBytes'],
+    [{ precision: 'half' }, 'precision'],
+    [{ precision: 'fast', autotune: false }, 'autotune'],
+    [{ autotune: 1 }, 'autotune'],
   ])('refuses %j', async (options, name) => {
     const load = Engine.load(fakeModel(), options as never);
     await expect(load).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(name) });

@@ -14,6 +14,7 @@ import type {
   ToWorker,
 } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
+import type { TuningMemory } from '../src/tuning-memory.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import { WorkerLoop } from '../src/worker-loop.js';
 
@@ -26,6 +27,7 @@ export interface FakeOptions {
   /** Replaces parts of the engine. */
   engine?: Partial<WasmEngine>;
   network?: NetworkEnvironment;
+  tunings?: TuningMemory;
   probeAdapter?: () => Promise<never>;
 }
 
@@ -64,6 +66,7 @@ export class FakeWorker {
       now: () => performance.now(),
       timeOrigin: performance.timeOrigin,
       whileWaiting: (work) => work,
+      ...(options.tunings === undefined ? {} : { tunings: options.tunings }),
       ...(options.network === undefined ? {} : { network: options.network }),
     });
     void this.#loop.run();
@@ -161,7 +164,12 @@ export class FakeEngine implements WasmEngine {
       kv: 'f16',
       gpuBytes: 1,
       hasChatTemplate: true,
+      tuning: { source: 'table', fewRows: 'fake', manyRows: 'fake', tuneMs: 0 },
     };
+  }
+
+  measuredTuning(): ReturnType<WasmEngine['measuredTuning']> {
+    return null;
   }
 
   submit(id: number, request: EngineRequest, _arrivedMs: number): number {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::loading::PageKv;
 use crate::gguf::{Array, Gguf, Metadata, TensorInfo, Value};
+use crate::model::{Choice, Tuned, TuningSource};
 
 /// Elements of an array that a description shows.
 const MAX_SHOWN: usize = 16;
@@ -24,6 +25,41 @@ pub(super) struct Info {
     pub(super) kv: PageKv,
     pub(super) gpu_bytes: u64,
     pub(super) has_chat_template: bool,
+    pub(super) tuning: KernelTuning,
+    #[serde(skip)]
+    pub(super) measured: Option<MeasuredTuning>,
+}
+
+/// `KernelTuning` of `js/src/types.ts`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KernelTuning {
+    source: TuningSource,
+    few_rows: String,
+    many_rows: String,
+    tune_ms: f64,
+}
+
+impl KernelTuning {
+    pub(super) fn new(tuned: &Tuned) -> Self {
+        let Choice { few_rows, many_rows } = tuned.choice.clone();
+        Self { source: tuned.source, few_rows, many_rows, tune_ms: tuned.tune_ms }
+    }
+}
+
+/// A choice that was measured by this load, and what it is to be remembered under.
+#[derive(Debug, Serialize)]
+pub(super) struct MeasuredTuning {
+    key: String,
+    choice: String,
+}
+
+impl MeasuredTuning {
+    pub(super) fn new(tuned: &Tuned, key: String) -> Option<Self> {
+        // Two texts always make JSON.
+        let choice = || serde_json::to_string(&tuned.choice).unwrap_or_default();
+        (tuned.source == TuningSource::Measured).then(|| Self { key, choice: choice() })
+    }
 }
 
 /// `ModelDescription` of `js/src/types.ts`.

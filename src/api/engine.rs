@@ -151,6 +151,12 @@ impl WasmEngine {
         to_js(&self.info)
     }
 
+    /// The choice of kernels, if it was measured by this load, and the key to remember it under.
+    #[wasm_bindgen(js_name = measuredTuning)]
+    pub fn measured_tuning(&self) -> Result<JsValue, JsValue> {
+        to_js(&self.info.measured)
+    }
+
     /// Queues a request, with all its choices, under the page's id; returns the number of tokens of its prompt.
     pub fn submit(&mut self, id: u32, request: JsValue, arrived_ms: f64) -> Result<u32, JsValue> {
         let request: PageRequest = from_js(request, "request")?;

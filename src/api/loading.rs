@@ -1,5 +1,6 @@
 //! From a file to an engine, or to what its header says.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -16,7 +17,8 @@ use crate::engine::{Batching, Engine, EngineOptions};
 use crate::gguf::{self, Gguf};
 use crate::kernels::KvFormat;
 use crate::model::{
-    self, DEFAULT_MAX_SEQUENCES, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan,
+    self, DEFAULT_MAX_SEQUENCES, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan, Precision,
+    TUNING_BUDGET_MS, Tuned, tuning_key,
 };
 use crate::text::{ChatTemplate, Tokenizer};
 
@@ -31,6 +33,11 @@ struct PageOptions {
     max_queued: Option<usize>,
     batching: Option<PageBatching>,
     chunked_prefill: Option<bool>,
+    autotune: bool,
+    precision: PagePrecision,
+    /// Choices of kernels that were measured before, by their keys.
+    #[serde(default)]
+    remembered: BTreeMap<String, String>,
     /// Absent when a plan is made where there is no GPU.
     adapter: Option<PageAdapter>,
 }
@@ -48,6 +55,13 @@ enum PageBatching {
     Continuous,
     Static,
     None,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PagePrecision {
+    Full,
+    Fast,
 }
 
 /// `AdapterProbe` of `js/src/protocol.ts`, as far as it is used.
@@ -167,7 +181,8 @@ async fn build(
         }
         Ok(())
     };
-    let model = model::load_gpu(&gguf, source, gpu.clone(), &options.model(), progress).await?;
+    let (tuned, key) = tune(&gguf, gpu, options).await?;
+    let model = model::load_gpu(&gguf, source, tuned.gpu.clone(), &options.model(), progress).await?;
     report(on_progress, "ready", total, total);
     let (plan, groups) = (model.plan().clone(), model.groups());
     let num_blocks: Vec<_> = groups.iter().map(|group| group.num_blocks).collect();
@@ -184,8 +199,27 @@ async fn build(
         kv: options.kv,
         gpu_bytes: plan.total_bytes,
         has_chat_template: template.is_some(),
+        tuning: describe::KernelTuning::new(&tuned),
+        measured: describe::MeasuredTuning::new(&tuned, key),
     };
     Ok(WasmEngine::new(engine, gpu.clone(), tokenizer, template, info, block_bytes))
+}
+
+/// Chooses kernels, and says what the choice is to be remembered under. Of a model that cannot run, nothing is measured.
+async fn tune(gguf: &Gguf, gpu: &Gpu, options: &PageOptions) -> crate::Result<(Tuned, String)> {
+    let config = ModelConfig::from_gguf(gguf)?;
+    let precision = match options.precision {
+        PagePrecision::Full => Precision::Full,
+        PagePrecision::Fast => Precision::Fast,
+    };
+    let key = tuning_key(gpu, &config, gguf, precision);
+    if !options.autotune {
+        return Ok((Tuned::by_table(gpu.clone()), key));
+    }
+    let device = DeviceInfo { tuning: gpu.tuning(), ..options.device() };
+    model::plan(&config, gguf, &device, &options.model())?;
+    let remembered = options.remembered.get(&key).map(String::as_str);
+    Ok((model::autotune(gpu.clone(), &config, gguf, precision, remembered, TUNING_BUDGET_MS).await?, key))
 }
 
 /// Describes a file from its header.

@@ -37,6 +37,8 @@ pub struct Gpu {
     pub(super) faults: Arc<Mutex<Faults>>,
     name: String,
     kind: AdapterKind,
+    driver: String,
+    subgroup_lanes: u32,
     tuning: Tuning,
     limits: GpuLimits,
 }
@@ -85,6 +87,8 @@ impl Gpu {
             queue,
             faults,
             kind,
+            driver: format!("{} {}", info.driver, info.driver_info),
+            subgroup_lanes: lanes,
             name: if name.is_empty() { "unnamed adapter".into() } else { name },
             tuning,
             limits: GpuLimits {
@@ -107,6 +111,17 @@ impl Gpu {
     /// How kernels are chosen for this adapter.
     pub fn tuning(&self) -> Tuning {
         self.tuning
+    }
+
+    /// The smallest subgroup, in lanes; 1 without subgroups.
+    pub fn subgroup_lanes(&self) -> u32 {
+        self.subgroup_lanes
+    }
+
+    /// Everything that measurements on it depend on: name, driver, what it offers and what is allowed.
+    pub fn identity(&self) -> String {
+        let (f16, limits) = (self.has_f16(), self.limits);
+        format!("{} {} {:?} {} f16={f16} {limits:?}", self.name, self.driver, self.kind, self.subgroup_lanes)
     }
 
     /// Whether shaders can compute with f16.

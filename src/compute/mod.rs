@@ -2,6 +2,7 @@
 //!
 //! Architecture invariant: this is the only module that uses `wgpu`. It knows nothing of models or formats.
 
+mod candidates;
 mod cpu;
 mod executor;
 mod gpu;
@@ -19,4 +20,4 @@ pub use recording::{
     Access, BufferId, BufferInfo, Dispatch, FEW_ROWS, Kernel, Purpose, Recording, RowClass, Rows, Step,
 };
 pub use shader::{Reduce, Shader};
-pub use tuning::{AdapterKind, ManyRows, Tuning};
+pub use tuning::{AdapterKind, Lanes, ManyRows, Tuning};

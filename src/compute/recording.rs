@@ -173,6 +173,11 @@ impl Recording {
         self.dispatches.push(Dispatch { kernel: Box::new(kernel), buffers: buffers.to_vec(), class });
     }
 
+    /// Drops the dispatches of other classes than `is_wanted` says.
+    pub fn keep(&mut self, is_wanted: impl Fn(RowClass) -> bool) {
+        self.dispatches.retain(|dispatch| is_wanted(dispatch.class));
+    }
+
     /// The buffers, by id.
     pub fn buffers(&self) -> &[BufferInfo] {
         &self.buffers

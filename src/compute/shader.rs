@@ -21,8 +21,6 @@ pub struct Shader {
     pub reduce: Option<Reduce>,
     /// Whether the kernel ends in the matrix kernels' epilogue.
     pub epilogue: bool,
-    /// Whether the kernel multiplies bytes.
-    pub int8: bool,
     /// Numbers that WGSL does not take from an `override`: the sizes of private arrays.
     pub consts: Vec<(&'static str, u32)>,
 }
@@ -32,7 +30,7 @@ impl Shader {
     pub fn new(stem: &'static str, source: &'static str) -> Self {
         let (format, second, reduce) = (None, None, None);
         let (pieces, consts) = (Vec::new(), Vec::new());
-        Self { stem, source, format, second, pieces, f16: false, reduce, epilogue: false, int8: false, consts }
+        Self { stem, source, format, second, pieces, f16: false, reduce, epilogue: false, consts }
     }
 
     /// The whole WGSL text. Browsers want `enable subgroups;` where naga rejects it, so `in_browser` decides that line.
@@ -56,9 +54,6 @@ impl Shader {
         self.pieces.iter().for_each(|piece| text.push_str(piece));
         if self.epilogue {
             text.push_str(include_str!("../../shaders/lib/epilogue.wgsl"));
-        }
-        if self.int8 {
-            text.push_str(include_str!("../../shaders/lib/int8.wgsl"));
         }
         text.push_str(self.reduce.map(Reduce::source).unwrap_or_default());
         text

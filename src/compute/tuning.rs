@@ -49,6 +49,34 @@ pub enum ManyRows {
         /// Rows of x in a tile: 32 or 64.
         rows: u32,
     },
+    /// In products of bytes, where the format's weights are such, else as [`ManyRows::Tile`]: activations are rounded.
+    Int8,
+}
+
+/// How the invocations of a workgroup share rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lanes {
+    /// How lanes that share a row add up.
+    pub reduce: Reduce,
+    /// Lanes that share a row: a power of two, 1 exactly when `reduce` is `Lane`.
+    pub lanes: u32,
+    /// Invocations in a workgroup.
+    pub workgroup: u32,
+}
+
+impl Lanes {
+    /// Each row has a lane of its own.
+    pub const ALONE: Self = Self { reduce: Reduce::Lane, lanes: 1, workgroup: 32 };
+
+    /// Rows that a workgroup handles.
+    pub fn groups(&self) -> u32 {
+        self.workgroup / self.lanes
+    }
+
+    /// The same without subgroups.
+    fn without_subgroups(self) -> Self {
+        if self.reduce == Reduce::Subgroup { Self { reduce: Reduce::Workgroup, ..self } } else { self }
+    }
 }
 
 /// Numbers and pieces that kernels are recorded with.
@@ -62,12 +90,14 @@ pub struct Tuning {
     pub workgroup: u32,
     /// Lanes that share a sampled row's logits. At least `lanes`: the vocabulary is long enough to pay for barriers.
     pub sample_lanes: u32,
+    /// Lanes when few rows are multiplied.
+    pub matvec: Lanes,
     /// Weight rows that a lane takes at once when few rows are multiplied: 2 or 4.
     pub rows_per_lane: u32,
+    /// Multiply few rows in products of bytes, where the formats' weights are such: activations are rounded.
+    pub few_in_bytes: bool,
     /// How many rows are multiplied.
     pub many: ManyRows,
-    /// Multiply many rows in products of bytes, where the format's weights are such: activations are rounded.
-    pub int8: bool,
     /// Whether the projections of few rows normalise their input on the way, which saves two dispatches a layer.
     pub fused_norms: bool,
     /// Most tokens in a step.
@@ -85,16 +115,17 @@ impl Tuning {
         lanes: 1,
         workgroup: 32,
         sample_lanes: 16,
+        matvec: Lanes::ALONE,
         rows_per_lane: 4,
+        few_in_bytes: false,
         many: ManyRows::Registers,
-        int8: false,
         fused_norms: false,
         max_tokens: 32,
         cuts_steps: false,
     };
 
     /// For other adapters that compute on the CPU, without subgroups.
-    pub const WIDE_SOFTWARE: Self = Self { reduce: Reduce::Workgroup, lanes: 8, ..Self::SOFTWARE };
+    pub const WIDE_SOFTWARE: Self = Self::SOFTWARE.with_lanes(Reduce::Workgroup, 8);
 
     /// For GPUs, without subgroups.
     pub const GPU: Self = Self {
@@ -102,13 +133,20 @@ impl Tuning {
         lanes: 32,
         workgroup: 128,
         sample_lanes: 256,
+        matvec: Lanes { reduce: Reduce::Workgroup, lanes: 32, workgroup: 128 },
         rows_per_lane: 4,
+        few_in_bytes: false,
         many: ManyRows::Tile { rows: 64 },
-        int8: false,
         fused_norms: true,
         max_tokens: 256,
         cuts_steps: true,
     };
+
+    /// The same with other lanes, of all kernels.
+    pub const fn with_lanes(self, reduce: Reduce, lanes: u32) -> Self {
+        let matvec = Lanes { reduce, lanes, ..self.matvec };
+        Self { reduce, lanes, matvec, ..self }
+    }
 
     /// Picks for an adapter. `subgroup_lanes` is its smallest subgroup, or 1 if it has none.
     pub fn choose(kind: AdapterKind, subgroup_lanes: u32) -> Self {
@@ -121,24 +159,27 @@ impl Tuning {
         if subgroup_lanes < 8 {
             return choice;
         }
-        Self { reduce: Reduce::Subgroup, lanes: subgroup_lanes.min(choice.lanes), ..choice }
+        choice.with_lanes(Reduce::Subgroup, subgroup_lanes.min(choice.lanes))
     }
 
-    /// This choice and safer ones, to be tried in order: in f32, then without subgroups, then without anything that
+    /// This choice and safer ones, to be tried in order: without rounding, then without subgroups, then without anything that
     /// lanes share.
     pub fn fallbacks(self) -> Vec<Self> {
         let mut all = vec![self];
+        let mut last = self;
         let many = match self.many {
             ManyRows::TileF16 { rows } => ManyRows::Tile { rows },
-            many => many,
+            ManyRows::Int8 => ManyRows::Tile { rows: 64 },
+            exact => exact,
         };
-        let mut last = Self { many, int8: false, ..self };
-        if last != self {
-            all.push(last);
-        }
-        if last.reduce == Reduce::Subgroup {
-            last = Self { reduce: Reduce::Workgroup, ..last };
-            all.push(last);
+        let in_f32 = Self { many, few_in_bytes: false, ..self };
+        let lanes = Lanes { reduce: self.reduce, lanes: self.lanes, workgroup: self.workgroup }.without_subgroups();
+        let shared = Self { reduce: lanes.reduce, matvec: self.matvec.without_subgroups(), ..in_f32 };
+        for safer in [in_f32, shared] {
+            if safer != last {
+                last = safer;
+                all.push(last);
+            }
         }
         let (max_tokens, cuts_steps) = (self.max_tokens, self.cuts_steps);
         let alone = Self { max_tokens, cuts_steps, fused_norms: false, ..Self::SOFTWARE };

@@ -3,6 +3,9 @@
 use super::Projection;
 use crate::compute::{Access, Bindings, Kernel, Rows, Shader, Step};
 
+/// The piece that multiplies bytes.
+pub(super) const INT8: &str = include_str!("../../shaders/lib/int8.wgsl");
+
 /// A projection of many rows whose activations are rounded to bytes: not the same numbers as the other kernels give.
 #[derive(Debug, Clone)]
 pub struct MatMulInt8(pub Projection);
@@ -10,7 +13,7 @@ pub struct MatMulInt8(pub Projection);
 impl Kernel for MatMulInt8 {
     fn shader(&self) -> Shader {
         let shader = self.0.shader("matmul_int8", include_str!("../../shaders/matmul_int8.wgsl"));
-        Shader { int8: true, ..shader }
+        Shader { pieces: vec![INT8], ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -30,7 +33,7 @@ impl Kernel for MatMulInt8 {
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         let mut x = bindings.f32(1).to_vec();
         x.chunks_exact_mut(32).for_each(round_to_bytes);
-        self.0.twin_of(step, &bindings.u32(0), &x, &mut bindings.f32_mut(2));
+        self.0.twin_of(step, &x, bindings);
     }
 
     fn weight_bytes(&self) -> u64 {
@@ -39,7 +42,7 @@ impl Kernel for MatMulInt8 {
 }
 
 /// What is left of 32 values as bytes with a common scale.
-fn round_to_bytes(values: &mut [f32]) {
+pub(super) fn round_to_bytes(values: &mut [f32]) {
     let highest = values.iter().fold(0.0_f32, |highest, value| highest.max(value.abs()));
     if highest > 0.0 {
         let scale = highest / 127.0;

@@ -55,7 +55,7 @@ impl Kernel for MatMulTile {
         // No number that f16 cannot hold goes on as another: the outputs of its row are not numbers.
         let is_beyond = |x: f32| x.abs() > f32::from(f16::MAX);
         let x = bindings.f32(1).iter().map(|&x| if is_beyond(x) { f32::NAN } else { x }).collect::<Vec<_>>();
-        self.projection.twin_of(step, &bindings.u32(0), &x, &mut bindings.f32_mut(2));
+        self.projection.twin_of(step, &x, bindings);
     }
 
     fn weight_bytes(&self) -> u64 {

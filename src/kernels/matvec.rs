@@ -1,5 +1,6 @@
 //! Few rows times a matrix, or two of different formats; see `shaders/matvec.wgsl`.
 
+use super::matmul_int8::{INT8, round_to_bytes};
 use super::projection::{FusedNorm, Operand};
 use super::rms_norm::normed;
 use super::rms_norm_add::add_normed;
@@ -34,6 +35,8 @@ pub struct MatVec {
     /// The format of the weight rows from a certain one on, which are in a buffer of their own.
     second: Option<(Format, usize)>,
     input: Input,
+    /// In products of bytes.
+    is_int8: bool,
     rows_per_lane: u32,
     reduce: Reduce,
     lanes: u32,
@@ -59,8 +62,10 @@ impl MatVec {
             }
         };
         buffers.extend(&weights[1..]);
-        let (reduce, lanes, groups) = (tuning.reduce, tuning.lanes, tuning.groups());
-        (Self { projection, second, input, rows_per_lane: tuning.rows_per_lane, reduce, lanes, groups }, buffers)
+        let (reduce, lanes, groups) = (tuning.matvec.reduce, tuning.matvec.lanes, tuning.matvec.groups());
+        let is_packable = projection.format.is_packable() && second.is_none_or(|(format, _)| format.is_packable());
+        let (is_int8, rows_per_lane) = (tuning.few_in_bytes && is_packable, tuning.rows_per_lane);
+        (Self { projection, second, input, is_int8, rows_per_lane, reduce, lanes, groups }, buffers)
     }
 
     /// The rows that are multiplied; those of the residual stream are written on the way.
@@ -93,12 +98,20 @@ impl MatVec {
 impl Kernel for MatVec {
     fn shader(&self) -> Shader {
         let shader = self.projection.shader("matvec", include_str!("../../shaders/matvec.wgsl"));
-        let weights = match self.second {
-            None => include_str!("../../shaders/lib/weights_one.wgsl"),
-            Some(_) => include_str!("../../shaders/lib/weights_two.wgsl"),
+        let mut pieces = match (self.is_int8, self.second) {
+            (false, None) => vec![include_str!("../../shaders/lib/weights_one.wgsl")],
+            (false, Some(_)) => vec![include_str!("../../shaders/lib/weights_two.wgsl")],
+            (true, None) => vec![include_str!("../../shaders/lib/packed_one.wgsl")],
+            (true, Some(_)) => vec![include_str!("../../shaders/lib/packed_two.wgsl")],
         };
+        pieces.push(self.input.source());
+        if self.is_int8 {
+            pieces.extend([INT8, include_str!("../../shaders/lib/product_int8.wgsl")]);
+        } else {
+            pieces.push(include_str!("../../shaders/lib/product_f32.wgsl"));
+        }
         let second = self.second.map(|(format, _)| (format.wgsl(), self.access().len() - 1));
-        Shader { second, pieces: vec![weights, self.input.source()], reduce: Some(self.reduce), ..shader }
+        Shader { second, pieces, reduce: Some(self.reduce), ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -136,7 +149,10 @@ impl Kernel for MatVec {
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         let p = &self.projection;
-        let rows = self.input(p.rows.count(step) as usize, bindings);
+        let mut rows = self.input(p.rows.count(step) as usize, bindings);
+        if self.is_int8 {
+            rows.chunks_exact_mut(32).for_each(round_to_bytes);
+        }
         let first = (p.format, bindings.u32(0));
         let second = self.second.map(|(format, split)| (format, bindings.u32(self.access().len() - 1), split));
         p.multiply(&rows, &mut bindings.f32_mut(2), |row, values| {

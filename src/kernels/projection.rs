@@ -154,13 +154,11 @@ impl Projection {
 
     fn record_many(self, recording: &mut Recording, tuning: &Tuning, buffers: [BufferId; 3]) {
         let class = RowClass::Many(self.rows);
-        if tuning.int8 && self.format.is_packable() {
-            recording.dispatch(MatMulInt8(self), &buffers, class);
-            return;
-        }
         match tuning.many {
             ManyRows::Registers => recording.dispatch(MatMul::new(self, tuning), &buffers, class),
             ManyRows::Tile { rows } => recording.dispatch(MatMulTile::new(self, rows, false), &buffers, class),
+            ManyRows::Int8 if self.format.is_packable() => recording.dispatch(MatMulInt8(self), &buffers, class),
+            ManyRows::Int8 => recording.dispatch(MatMulTile::new(self, 64, false), &buffers, class),
             ManyRows::TileF16 { rows } => recording.dispatch(MatMulTile::new(self, rows, true), &buffers, class),
         }
     }
@@ -203,14 +201,15 @@ impl Projection {
     }
 
     pub(super) fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        self.twin_of(step, &bindings.u32(0), &bindings.f32(1), &mut bindings.f32_mut(2));
+        self.twin_of(step, &bindings.f32(1), bindings);
     }
 
     /// The twin, with these rows instead of those that are bound.
-    pub(super) fn twin_of(&self, step: &Step, weights: &[u32], x: &[f32], y: &mut [f32]) {
+    pub(super) fn twin_of(&self, step: &Step, x: &[f32], bindings: &Bindings<'_>) {
+        let (weights, mut y) = (bindings.u32(0), bindings.f32_mut(2));
         let words = self.format.packed_row_words(self.k);
         let num_rows = self.rows.count(step) as usize;
-        self.multiply(&x[..num_rows * self.k], y, |row, values| {
+        self.multiply(&x[..num_rows * self.k], &mut y, |row, values| {
             self.format.unpack_row(&weights[row * words..][..words], values);
         });
     }

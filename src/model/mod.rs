@@ -3,6 +3,7 @@
 //! The forward pass is recorded once, at load, from a file's header; the plan of what it needs is the recording's own
 //! account. Loading streams the weights into the executor's buffers; a step only fills small buffers and replays.
 
+mod autotune;
 mod batch;
 mod blocks;
 mod config;
@@ -16,6 +17,7 @@ mod rope;
 mod weights;
 mod xxh64;
 
+pub use autotune::{Choice, Precision, TUNING_BUDGET_MS, Timing, Tuned, TuningSource, autotune, tuning_key};
 pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowSampling, TokenRow};
 pub use blocks::{KvBlocks, KvIdentity, KvLayer};
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};

@@ -10,7 +10,7 @@ use pagewise::quant::Format;
 pub(crate) const TUNINGS: [Tuning; 3] =
     [Tuning::SOFTWARE, Tuning::GPU, Tuning { rows_per_lane: 2, many: ManyRows::Tile { rows: 32 }, ..SUBGROUPS_OF_4 }];
 
-const SUBGROUPS_OF_4: Tuning = Tuning { reduce: Reduce::Subgroup, lanes: 4, ..Tuning::GPU };
+const SUBGROUPS_OF_4: Tuning = Tuning::GPU.with_lanes(Reduce::Subgroup, 4);
 
 /// A group of cases, for one way of choosing kernels.
 pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
@@ -46,6 +46,25 @@ pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
         |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
     let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
     epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
+}
+
+pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {
+    // One kernel, whatever else the tuning says.
+    if *tuning != Tuning::GPU {
+        return Vec::new();
+    }
+    let tuning = Tuning { many: ManyRows::Int8, ..*tuning };
+    let packable = Format::ALL.into_iter().filter(|format| format.is_packable());
+    let formats = packable.map(|format| cases::projection_in_bytes(&tuning, format, [9, 37, 512], Epilogue::Store));
+    let gated = cases::projection_in_bytes(&tuning, Format::Q4_1, [34, 33, 96], Epilogue::SiluGate);
+    let few = Tuning { few_in_bytes: true, ..tuning };
+    let few_rows = [Format::Q4_0, Format::Q6K].map(|format| {
+        let shape = [3, 37, format.block_elements().max(96)];
+        cases::projection_in_bytes(&few, format, shape, Epilogue::Add)
+    });
+    let two = cases::fused_projection(&few, [Format::Q4K, Format::Q6K], [2, 9, 512], Epilogue::Store, true);
+    let rounded = cases::rounded(two);
+    formats.chain([gated, rounded]).chain(few_rows).collect()
 }
 
 pub(crate) fn fused_projections(tuning: &Tuning) -> Vec<Case> {
@@ -91,17 +110,6 @@ pub(crate) fn projections_in_f16(tuning: &Tuning) -> Vec<Case> {
         (Format::F32, [9, 5, 1536], Epilogue::Add),
     ];
     cases.map(case).into()
-}
-
-pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {
-    // One kernel, whatever the tuning.
-    if *tuning != Tuning::GPU {
-        return Vec::new();
-    }
-    let packable = Format::ALL.into_iter().filter(|format| format.is_packable());
-    let formats = packable.map(|format| cases::projection_int8(tuning, format, [9, 37, 512], Epilogue::Store));
-    let gated = cases::projection_int8(tuning, Format::Q4_1, [34, 33, 96], Epilogue::SiluGate);
-    formats.chain([gated]).collect()
 }
 
 pub(crate) fn embeddings_of_every_format(tuning: &Tuning) -> Vec<Case> {

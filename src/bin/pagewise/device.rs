@@ -1,13 +1,15 @@
 //! What the subcommands that compute have in common: their flags, and a model on the device that was asked for.
 
-use crate::output;
+use crate::{output, tuning};
 use pagewise::Result;
 use pagewise::compute::{Executor, ExecutorStats, Gpu, GpuOptions, Recording};
 use pagewise::gguf::{FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
 use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions};
-use pagewise::model::{load_cpu, load_gpu};
+use pagewise::model::{
+    DeviceInfo, Precision, TUNING_BUDGET_MS, TuningSource, autotune, load_cpu, load_gpu, plan, tuning_key,
+};
 use pollster::block_on;
 use std::path::Path;
 
@@ -92,6 +94,21 @@ pub(crate) struct DeviceArgs {
     /// Use WebGPU's default limits and no optional feature, whatever the adapter offers.
     #[arg(long)]
     baseline: bool,
+    /// Choose kernels by a fixed table instead of timing them (once for a model's shapes; remembered in the user's cache folder).
+    #[arg(long)]
+    no_autotune: bool,
+    /// `fast` lets timing choose kernels that round activations of prompts to 8 bits or to f16.
+    #[arg(long, value_enum, default_value = "full", conflicts_with = "no_autotune")]
+    precision: PrecisionArg,
+}
+
+/// How exactly prompts are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PrecisionArg {
+    /// In f32.
+    Full,
+    /// As fast as possible.
+    Fast,
 }
 
 /// Opens a model to be run: what cannot run at all is told first, whatever else may be wrong with the file.
@@ -102,6 +119,35 @@ pub(crate) fn open(path: &Path) -> Result<(FileSource, Gguf)> {
     let opened = output::open_model(path)?;
     ModelConfig::from_gguf(&opened.1)?;
     Ok(opened)
+}
+
+/// A device with its kernels chosen for a model. Nothing is measured for one that does not fit.
+async fn tuned(
+    gpu: impl Future<Output = Result<Gpu>>,
+    gguf: &Gguf,
+    args: &DeviceArgs,
+    options: &ModelOptions,
+) -> Result<Gpu> {
+    let gpu = gpu.await?;
+    if args.no_autotune {
+        return Ok(gpu);
+    }
+    let precision = match args.precision {
+        PrecisionArg::Full => Precision::Full,
+        PrecisionArg::Fast => Precision::Fast,
+    };
+    let config = ModelConfig::from_gguf(gguf)?;
+    let device =
+        DeviceInfo { binding_bytes: gpu.limits().binding_bytes.min(gpu.limits().buffer_bytes), tuning: gpu.tuning() };
+    plan(&config, gguf, &device, options)?;
+    let key = tuning_key(&gpu, &config, gguf, precision);
+    let tuned = autotune(gpu, &config, gguf, precision, tuning::recall(&key).as_deref(), TUNING_BUDGET_MS).await?;
+    if tuned.source == TuningSource::Measured
+        && let Ok(choice) = serde_json::to_string(&tuned.choice)
+    {
+        tuning::remember(&key, choice);
+    }
+    Ok(tuned.gpu)
 }
 
 /// A model, and who computes it.
@@ -127,7 +173,7 @@ impl NativeModel {
         }
         let gpu_options =
             GpuOptions { baseline: device.baseline, adapter: device.adapter.clone(), ..GpuOptions::default() };
-        let gpu = block_on(Gpu::open(&gpu_options))?;
+        let gpu = block_on(tuned(Gpu::open(&gpu_options), gguf, device, options))?;
         block_on(load_gpu(gguf, source, gpu, options, |_| Ok(()))).map(NativeModel::Gpu)
     }
 

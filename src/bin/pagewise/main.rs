@@ -25,6 +25,8 @@ mod output;
 mod template;
 #[cfg(not(target_arch = "wasm32"))]
 mod tokenize;
+#[cfg(not(target_arch = "wasm32"))]
+mod tuning;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {

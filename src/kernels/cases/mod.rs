@@ -8,7 +8,7 @@ mod sampling;
 use std::rc::Rc;
 
 pub use attention::{AttentionShape, attention, copy_rows, store_of_values_beyond_f16};
-pub use projection::{embed, fused_projection, norms, projection, projection_in_f16, projection_int8};
+pub use projection::{embed, fused_projection, norms, projection, projection_in_bytes, projection_in_f16, rounded};
 pub use sampling::sample;
 
 use super::{TOKEN_WORDS, random::Random, word};

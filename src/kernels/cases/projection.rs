@@ -17,6 +17,20 @@ pub fn projection(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilog
     b.finish(format!("projection {} {epilogue:?} t={t} n={n} k={k}", format.name()), step(t), vec![y], false)
 }
 
+/// A projection in products of bytes, of values that bytes hold exactly: then nothing is lost, and any error shows.
+pub fn projection_in_bytes(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilogue: Epilogue) -> Case {
+    let mut b = Builder::new();
+    let num_rows = n * if epilogue.is_gated() { 2 } else { 1 };
+    let weights = b.random.weights(format, num_rows, k);
+    let weights = b.input("weights", weights);
+    let x = (0..t * k).map(|at| if at % 32 == 5 { -127.0 } else { (127.0 * b.random.float()).round() });
+    let x = x.map(|value: f32| (value / 127.0).to_bits()).collect();
+    let (x, y) = (b.input("x", x), b.floats("y", t * (n + 3)));
+    let p = Projection { format, k, n, epilogue, rows: Rows::Sampled, out_stride: n + 3, out_offset: 2, epsilon: 0.0 };
+    p.record(&mut b.recording, tuning, weights, x, y);
+    b.finish(format!("projection in bytes {} {epilogue:?} t={t} n={n} k={k}", format.name()), step(t), vec![y], false)
+}
+
 /// A projection of many rows from tiles in f16. One row has a value beyond f16's range: its outputs are no numbers.
 pub fn projection_in_f16(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilogue: Epilogue) -> Case {
     let mut case = projection(tuning, format, [t, n, k], epilogue);
@@ -30,6 +44,17 @@ pub fn projection_in_f16(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3],
 /// As the other tolerance, for products and sums of 32 in f16. On lavapipe the worst value of the tests is off by 0.009, and
 /// outputs by 0.0007 of their root mean square.
 const F16_TOLERANCE: f32 = 0.02;
+
+/// The case in products of bytes of values that bytes do not hold: where the device and the twin round one of them to
+/// different sides, which their norms' last bits decide, outputs differ by a quantum of it.
+pub fn rounded(mut case: Case) -> Case {
+    case.name += " in bytes";
+    case.tolerance = INT8_TOLERANCE;
+    case
+}
+
+/// As the other tolerance: a quantum is 1/127 of the largest of 32 values, weights are one at most.
+const INT8_TOLERANCE: f32 = 0.02;
 
 /// Projections of rows that are normalised on the way, if they are few: `n` outputs by weights of each of two formats,
 /// or, with a gated epilogue, the gate by one and the up-projection by the other. Weights of one format are one buffer.
@@ -84,20 +109,6 @@ pub fn fused_projection(
     let names = formats.map(Format::name);
     let name = format!("fused {names:?} {epilogue:?} t={t} n={n} k={k}, closes a block: {closes_a_block}");
     b.finish(name, step(t), vec![y, x_next], false)
-}
-
-/// A projection in products of bytes, of values that bytes hold exactly: then nothing is lost, and any error shows.
-pub fn projection_int8(tuning: &Tuning, format: Format, [t, n, k]: [usize; 3], epilogue: Epilogue) -> Case {
-    let mut b = Builder::new();
-    let num_rows = n * if epilogue.is_gated() { 2 } else { 1 };
-    let weights = b.random.weights(format, num_rows, k);
-    let weights = b.input("weights", weights);
-    let x = (0..t * k).map(|at| if at % 32 == 5 { -127.0 } else { (127.0 * b.random.float()).round() });
-    let x = x.map(|value: f32| (value / 127.0).to_bits()).collect();
-    let (x, y) = (b.input("x", x), b.floats("y", t * (n + 3)));
-    let p = Projection { format, k, n, epilogue, rows: Rows::Sampled, out_stride: n + 3, out_offset: 2, epsilon: 0.0 };
-    p.record(&mut b.recording, &Tuning { int8: true, ..*tuning }, weights, x, y);
-    b.finish(format!("projection in bytes {} {epilogue:?} t={t} n={n} k={k}", format.name()), step(t), vec![y], false)
 }
 
 /// Embedding rows of a split table.
