@@ -29,6 +29,8 @@ const MAX_SHARE: f64 = 0.01;
 /// Computes nothing; draws a token that differs with its position.
 struct Nothing {
     limits: BatchLimits,
+    /// What the step that was submitted draws.
+    ids: Vec<u32>,
 }
 
 impl Forward for Nothing {
@@ -36,9 +38,14 @@ impl Forward for Nothing {
         self.limits
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
         let draw = |&row: &u32| 1000 + batch.tokens[row as usize].position % 1000;
-        Ok(batch.rows.iter().map(draw).collect())
+        self.ids = batch.rows.iter().map(draw).collect();
+        Ok(())
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        Ok(std::mem::take(&mut self.ids))
     }
 }
 
@@ -84,7 +91,7 @@ fn prompts(first: usize, num: usize, len: usize, vocab: usize) -> Vec<Vec<u32>> 
 fn own_us(real: &Engine<GpuModel>, tokenizer: &Rc<Tokenizer>, load: Load) -> [f64; 2] {
     let limits = real.forward().limits();
     let engine = || {
-        let nothing = Nothing { limits };
+        let nothing = Nothing { limits, ids: Vec::new() };
         Engine::new(nothing, Rc::clone(tokenizer), real.forward().groups(), EngineOptions::default())
     };
     let mut engines = [engine(), engine()];

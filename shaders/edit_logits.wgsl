@@ -16,6 +16,7 @@ struct Sampling {
     seed_low: u32,
     seed_high: u32,
     counter: u32,
+    mask: u32,
 }
 
 override V: u32;

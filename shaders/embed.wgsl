@@ -1,5 +1,8 @@
 // x[t, :] = SCALE * E[id of token t, :], for the tokens whose rows are in this part of the embedding.
 //
+// An id with its highest bit set stands for one that the step before drew, for the row in its other bits: it is still
+// where that step's sampling left it. Where nothing was drawn (0xffffffff), anything will do, since the answer has failed.
+//
 // An embedding larger than a binding is split by rows, one dispatch a part; a token's row is in exactly one of them.
 // An invocation decodes one chunk of 32. Grid: x = ceil(T * D / 32 / 64).
 
@@ -14,8 +17,9 @@ override SCALE: f32;
 
 @group(0) @binding(0) var<storage, read> weights: array<u32>; // [NUM_ROWS, ROW_WORDS] packed
 @group(0) @binding(1) var<storage, read> tokens: array<Token>; // [T]
-@group(0) @binding(2) var<storage, read_write> x: array<vec4<f32>>; // [T, K / 4]
-@group(0) @binding(3) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> drawn: array<u32>; // [R] of the step before
+@group(0) @binding(3) var<storage, read_write> x: array<vec4<f32>>; // [T, K / 4]
+@group(0) @binding(4) var<uniform> step: Step;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) global: vec3<u32>) {
@@ -24,7 +28,11 @@ fn main(@builtin(global_invocation_id) global: vec3<u32>) {
     if (t >= step.num_tokens) {
         return;
     }
-    let id = tokens[t].id;
+    var id = tokens[t].id;
+    if (id >= 0x80000000u) {
+        id = drawn[id & 0x7fffffffu];
+        id = select(id, 0u, id == 0xffffffffu);
+    }
     if (id < FIRST_ROW || id - FIRST_ROW >= NUM_ROWS) {
         return;
     }

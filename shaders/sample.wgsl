@@ -7,6 +7,9 @@
 // token depends on seed, counter and id alone (Threefry-2x32, Salmon et al. 2011), not on the order of evaluation.
 // A row with a logit that is not finite yields 0xffffffff: nothing may be drawn from it.
 //
+// A row may have a mask, a bit per token. Logits of tokens without theirs become FORBIDDEN in the first pass, whatever
+// biases made of them, and nothing that low is ever kept. A lane meets the same tokens in every pass, so it sees its own.
+//
 // LANES lanes share a row; a workgroup does one row. Grid: x = R.
 
 struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
@@ -21,16 +24,26 @@ struct Sampling {
     seed_low: u32,
     seed_high: u32,
     counter: u32,
+    mask: u32, // 0: none; else the number of the mask, from 1 on
 }
+
+const FORBIDDEN = -3.0e38;
+const LOWEST_ALLOWED = -1.0e38;
 
 override V: u32;
 override LANES: u32;
 override GROUPS: u32; // 1
 
-@group(0) @binding(0) var<storage, read> logits: array<f32>; // [R, V] f32
+@group(0) @binding(0) var<storage, read_write> logits: array<f32>; // [R, V] f32
 @group(0) @binding(1) var<storage, read> samplings: array<Sampling>; // [R]
-@group(0) @binding(2) var<storage, read_write> ids: array<u32>; // [R]
-@group(0) @binding(3) var<uniform> step: Step;
+@group(0) @binding(2) var<storage, read> masks: array<u32>; // [R, ceil(V / 32)]
+@group(0) @binding(3) var<storage, read_write> ids: array<u32>; // [R]
+@group(0) @binding(4) var<uniform> step: Step;
+
+// Whether a mask allows a token.
+fn is_allowed(mask: u32, token: u32) -> bool {
+    return ((masks[(mask - 1u) * ((V + 31u) / 32u) + token / 32u] >> (token % 32u)) & 1u) != 0u;
+}
 
 // Floats in the order of their values, as unsigned numbers.
 fn order_of(value: f32) -> u32 {
@@ -96,6 +109,7 @@ fn lowest_kept(row: u32, sampling: Sampling, highest: f32, lane: u32) -> u32 {
             }
         }
     }
+    lowest = max(lowest, order_of(LOWEST_ALLOWED));
     if (sampling.top_p < 1.0) {
         let wanted = sampling.top_p * mass_from(row, lowest, highest, sampling.temperature, lane);
         var threshold = 0u;
@@ -123,9 +137,13 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     var highest = -3.0e38;
     var num_broken = 0.0;
     for (var i = lane; i < V; i += LANES) {
-        let logit = logits[row + i];
+        var logit = logits[row + i];
         // By bits: a compiler may assume that comparisons never meet a NaN.
         num_broken += select(0.0, 1.0, (bitcast<u32>(logit) & 0x7f800000u) == 0x7f800000u);
+        if (sampling.mask > 0u && !is_allowed(sampling.mask, i)) {
+            logit = FORBIDDEN;
+            logits[row + i] = logit;
+        }
         highest = max(highest, logit);
     }
     highest = reduce_max(highest, lane, 0u);

@@ -32,6 +32,7 @@ type Drawn = Rc<RefCell<BTreeMap<u64, BTreeMap<u32, Vec<f32>>>>>;
 struct Recorder<'a, E: Executor> {
     model: &'a mut Model<E>,
     drawn: Drawn,
+    submitted: Option<Batch>,
 }
 
 impl<E: Executor> Forward for Recorder<'_, E> {
@@ -39,8 +40,14 @@ impl<E: Executor> Forward for Recorder<'_, E> {
         self.model.limits()
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
-        let logits = self.model.logits(batch).await?;
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
+        self.submitted = Some(batch.clone());
+        Ok(())
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        let batch = self.submitted.take().unwrap();
+        let logits = self.model.logits(&batch).await?;
         let mut drawn = self.drawn.borrow_mut();
         let draw = |(row, sampling): (Vec<f32>, &RowSampling)| {
             // Of equals the first, as the sampling kernel does.
@@ -84,7 +91,7 @@ struct Server<'a, E: Executor> {
 impl<'a, E: Executor> Server<'a, E> {
     fn new(model: &'a mut Model<E>, tokenizer: &Rc<Tokenizer>, groups: Vec<GroupConfig>) -> Self {
         let drawn = Drawn::default();
-        let recorder = Recorder { model, drawn: Rc::clone(&drawn) };
+        let recorder = Recorder { model, drawn: Rc::clone(&drawn), submitted: None };
         let engine = Engine::new(recorder, Rc::clone(tokenizer), groups, EngineOptions::default());
         Self { engine, drawn, next_seed: 0 }
     }

@@ -178,8 +178,20 @@ impl Forward for Borrowed<'_> {
         self.0.limits()
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
-        self.0.forward(batch).await
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
+        self.0.submit(batch)
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        self.0.collect().await
+    }
+
+    fn max_ahead(&self) -> usize {
+        self.0.max_ahead()
+    }
+
+    fn encode_ms(&self) -> Option<f64> {
+        self.0.encode_ms()
     }
 
     fn gpu_ms(&self) -> Option<f64> {

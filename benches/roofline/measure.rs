@@ -6,7 +6,7 @@ use pagewise::compute::{Dispatch, Executor, Gpu, Step};
 use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
 use pagewise::kv::BLOCK_SIZE;
-use pagewise::model::{Batch, Forward, GpuModel, ModelOptions, RowSampling, TokenRow, load_gpu};
+use pagewise::model::{Batch, Forward, GpuModel, ModelOptions, RowSampling, Token, TokenRow, load_gpu};
 use pagewise::quant::Format;
 use pagewise::{Error, Result};
 use web_time::Instant;
@@ -87,7 +87,12 @@ impl Subject {
         batch.sampling = vec![RowSampling::GREEDY];
         for position in from..to {
             let position = word(position)?;
-            batch.tokens.push(TokenRow { id: 1 + position % 1000, position, sequence: 0, slots: [position; 2] });
+            batch.tokens.push(TokenRow {
+                token: Token::Id(1 + position % 1000),
+                position,
+                sequence: 0,
+                slots: [position; 2],
+            });
         }
         Ok(batch)
     }

@@ -46,6 +46,7 @@ const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
 const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   ...PLAN_OPTIONS,
   maxQueued: 'any',
+  maxStepsAhead: 'any',
   batching: 'any',
   chunkedPrefill: 'flag',
   autotune: 'flag',

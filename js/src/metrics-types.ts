@@ -45,12 +45,19 @@ export interface EngineMetrics {
   kvUsage: number;
   /** Steps computed. */
   numSteps: number;
+  /** Of these, steps that were handed to the GPU before the tokens of the one before were read back. */
+  numStepsAhead: number;
   /** Tokens of prompts, each counted once however many answers it gets. */
   promptTokens: number;
   /** Tokens of prompts that the prefix cache had. */
   cachedTokens: number;
   /** Tokens sampled. */
   generatedTokens: number;
+  /**
+   * Tokens sampled for answers that had ended, or were cancelled, while their step was on its way: computed for nothing,
+   * never seen, and not among the generated ones.
+   */
+  overshotTokens: number;
   /** Tokens that went through the model, those computed again included. */
   computedTokens: number;
   /** Share of the tokens looked for in the prefix cache that it had, 0 to 1; null before the first look. */

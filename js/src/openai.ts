@@ -111,6 +111,11 @@ export interface SamplingOptions {
   presence_penalty?: number | null;
   /** Token id to a value from -100 to 100 that is added to its logit. At most 300 entries. */
   logit_bias?: Readonly<Record<string, number>> | null;
+  /**
+   * The only tokens that may be drawn, whatever their probability or bias; at least one. The model's own end is among them
+   * only if it is listed. Default: all.
+   */
+  allowed_token_ids?: readonly number[] | null;
   /** An integer: the same seed gives the same text. Default: random. */
   seed?: number | null;
   /** Most tokens to generate. Default: until the model stops or the context is full. */

@@ -58,6 +58,8 @@ export interface EngineOptions {
   maxRunning?: number;
   /** Answers that wait; absent: the engine's default. */
   maxQueued?: number;
+  /** Steps on the GPU's queue at once; absent: as many as keep it busy. */
+  maxStepsAhead?: number;
   /** Absent: continuous. */
   batching?: Batching;
   /** Absent: true. */
@@ -173,6 +175,8 @@ export interface EngineRequest extends EngineScheduling {
   stopTokenIds: number[];
   /** Token id and what is added to its logit. */
   logitBias: [number, number][];
+  /** The only tokens that may be drawn; absent: all. */
+  allowedTokenIds?: number[];
   /** How it uses the prefix cache. */
   cache: EngineCacheOptions;
   /** Whether the prompt is computed (without the opening of an answer) and nothing answered. */

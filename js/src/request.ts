@@ -48,6 +48,7 @@ const SHARED_FIELDS = [
   'frequency_penalty',
   'presence_penalty',
   'logit_bias',
+  'allowed_token_ids',
   'seed',
   'max_tokens',
   'stop',
@@ -176,6 +177,8 @@ function checkShared(
     logitBias: checkLogitBias(fields.logit_bias),
     cache: checkCache(fields, breakpoints),
   };
+  const allowed = checkAllowedTokenIds(fields.allowed_token_ids);
+  if (allowed !== undefined) engineRequest.allowedTokenIds = allowed;
   const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
   return { engineRequest, stream, includeUsage };
@@ -241,6 +244,15 @@ function checkStopTokenIds(value: unknown): number[] {
     throw bad(`stop_token_ids: ${value.length} ids given, ${MAX_STOP_TOKEN_IDS} allowed`);
   }
   return Array.from(value, (id) => tokenId('stop_token_ids', id));
+}
+
+/** The engine knows how large the vocabulary is. */
+function checkAllowedTokenIds(value: unknown): number[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || value.length === 0) {
+    throw bad(`allowed_token_ids: a list of at least one token id is needed, ${show(value)} given`);
+  }
+  return Array.from(value, (id) => tokenId('allowed_token_ids', id));
 }
 
 function checkLogitBias(value: unknown): [number, number][] {

@@ -104,6 +104,12 @@ export interface LoadOptions extends PlanOptions {
    * about 1. Only with {@link autotune}.
    */
   precision?: Precision;
+  /**
+   * Steps that are on the GPU's queue at once, at most; no more than 4 are. The next ones are submitted before the tokens of
+   * one are read back, so that the GPU does not wait for JavaScript. Behind the end of an answer they were computed for
+   * nothing, but never show. Default: as many as it takes, measured; 1 submits nothing ahead.
+   */
+  maxStepsAhead?: number;
   /** Default: 30 ms while the page is visible, 200 ms while it is hidden. */
   stepTargetMs?: StepTarget;
   /** Called with the progress of loading; the last call has phase `ready`. */

@@ -362,10 +362,17 @@ export class FakeEngine implements WasmEngine {
     this.#mayCall();
     const none = { count: 0, sum: 0, p50: null, p90: null, p95: null, p99: null, max: null };
     const kv = [{ numBlocks: 8, used: this.running.size, peak: 8 }];
-    const tokens = { promptTokens: 0, cachedTokens: 0, generatedTokens: 0, computedTokens: 0, prefixHitRate: null };
+    const tokens = {
+      promptTokens: 0,
+      cachedTokens: 0,
+      generatedTokens: 0,
+      overshotTokens: 0,
+      computedTokens: 0,
+      prefixHitRate: null,
+    };
     const ends = { numCancelled: 0, numRejected: 0, numExpired: 0, numFailed: 0, numOutOfMemory: 0 };
     return {
-      ...{ numWaiting: 0, numRunning: this.running.size, numSteps: this.numSteps, numPreemptions: 0 },
+      ...{ numWaiting: 0, numRunning: this.running.size, numSteps: this.numSteps, numStepsAhead: 0, numPreemptions: 0 },
       ...{ kv, kvUsage: this.running.size / 8, wasmMemoryBytes: 65536 },
       ...{ ...tokens, ...ends, numFinished: { stop: 0, length: 0 } },
       ...{ ttftMs: none, tpotMs: none, interTokenMs: none, queueMs: none, e2eMs: none },

@@ -81,6 +81,7 @@ describe('a chat request', () => {
       frequency_penalty: -2,
       presence_penalty: 2,
       logit_bias: { 7: -100, '8': 1.5 },
+      allowed_token_ids: [8, 9],
       seed: 42,
       max_tokens: 5,
       max_completion_tokens: 5,
@@ -116,6 +117,7 @@ describe('a chat request', () => {
       },
       stop: ['a', 'b'],
       stopTokenIds: [2],
+      allowedTokenIds: [8, 9],
       logitBias: [
         [7, -100],
         [8, 1.5],
@@ -233,6 +235,10 @@ test.each([new Map([[7, 1]]), new Date(0), new Set([7]), Uint8Array.of(1), new H
   'logit_bias as %o is refused, not taken as empty',
   (bias) => expect(refusal(() => check({ logit_bias: bias }))).toContain('logit_bias: a plain object'),
 );
+
+test.each([[[]], [7], [[-1]], [[1.5]], [['7']], [{ 0: 7 }]])('allowed_token_ids as %j is refused', (ids) => {
+  expect(refusal(() => check({ allowed_token_ids: ids }))).toContain('allowed_token_ids');
+});
 
 test('plain objects without a prototype, or of another window, are plain', () => {
   const bias = Object.assign(Object.create(null), { 7: 1 });

@@ -84,7 +84,13 @@ describe('a full queue', () => {
 describe('load options', () => {
   test('reach the module', async () => {
     const loadEngine = vi.fn(() => Promise.reject({ code: 'out_of_memory', message: 'too large' }));
-    const serving = { maxRunning: 3, maxQueued: 9, batching: 'static', chunkedPrefill: false } as const;
+    const serving = {
+      maxRunning: 3,
+      maxQueued: 9,
+      maxStepsAhead: 2,
+      batching: 'static',
+      chunkedPrefill: false,
+    } as const;
     await expect(start({ module: { loadEngine } }, serving)).rejects.toMatchObject({ code: 'out_of_memory' });
     expect(loadEngine.mock.calls[0]).toMatchObject([expect.anything(), serving, expect.any(Function)]);
   });
@@ -93,6 +99,7 @@ describe('load options', () => {
     [{ maxRunning: 0 }, 'maxRunning: a positive integer'],
     [{ maxQueued: 1.5 }, 'maxQueued: a positive integer'],
     [{ maxQueued: 2 ** 32 }, 'maxQueued: a positive integer'],
+    [{ maxStepsAhead: 0 }, 'maxStepsAhead: a positive integer'],
     [{ batching: 'dynamic' }, 'batching: "continuous", "static", "none" are supported, "dynamic" given'],
     [{ chunkedPrefill: 'yes' }, 'chunkedPrefill: true or false'],
     [{ stepTargetMs: 0 }, 'stepTargetMs: a number over 0'],

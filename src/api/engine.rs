@@ -326,11 +326,8 @@ impl WasmEngine {
     /// The model's scores for the token after each of `positions` (ascending) in `ids`: one array of the vocabulary's
     /// length each.
     pub async fn logits(&mut self, ids: Vec<u32>, positions: Vec<u32>) -> Result<Vec<Float32Array>, JsValue> {
-        if self.engine.has_work() {
-            return Err(Error::BadRequest("logits can be asked for while nothing is being generated".into()).into());
-        }
         let positions = positions.into_iter().map(|position| position as usize).collect();
-        let model = self.engine.forward_mut();
+        let model = self.engine.forward_alone().await?;
         let chunk = model.limits().max_tokens;
         let mut rows = evaluate(model, &[Evaluation { ids, positions }], chunk).await?;
         let rows = rows.pop().unwrap_or_default();

@@ -31,6 +31,7 @@ struct PageOptions {
     kv: PageKv,
     max_running: Option<usize>,
     max_queued: Option<usize>,
+    max_steps_ahead: Option<usize>,
     batching: Option<PageBatching>,
     chunked_prefill: Option<bool>,
     autotune: bool,
@@ -115,6 +116,7 @@ impl PageOptions {
         EngineOptions {
             max_running: self.max_running.unwrap_or(defaults.max_running),
             max_waiting: self.max_queued.unwrap_or(defaults.max_waiting),
+            max_steps_ahead: self.max_steps_ahead,
             batching: match self.batching {
                 Some(PageBatching::Continuous) => Batching::Continuous,
                 Some(PageBatching::Static) => Batching::Static,

@@ -24,6 +24,7 @@ pub(super) struct PageRequest {
     stop: Vec<String>,
     stop_token_ids: Vec<u32>,
     logit_bias: Vec<(u32, f32)>,
+    allowed_token_ids: Option<Vec<u32>>,
     cache: Option<PageCache>,
     /// Compute the prompt, without the opening of an answer, and answer nothing.
     #[serde(default)]
@@ -82,6 +83,7 @@ impl PageRequest {
                 seed: Some(page.seed.cast_unsigned()),
             },
             logit_bias: self.logit_bias,
+            allowed_token_ids: self.allowed_token_ids,
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
             prefill_only: self.prefill_only,

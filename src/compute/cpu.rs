@@ -1,9 +1,10 @@
 //! Replays a recording with the kernels' CPU twins. Slow and plain: it defines what the GPU has to compute.
 
 use std::cell::{Ref, RefCell, RefMut};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::executor::Executor;
+use super::executor::{Executor, nothing_in_flight};
 use super::recording::{BufferId, Recording, Step};
 use crate::Result;
 
@@ -40,13 +41,15 @@ impl Bindings<'_> {
 pub struct CpuExecutor {
     recording: Rc<Recording>,
     memory: Vec<RefCell<Vec<u32>>>,
+    /// What was read after each step in flight: a step is computed when it is started.
+    in_flight: VecDeque<Vec<Vec<u32>>>,
 }
 
 impl CpuExecutor {
     /// Allocates the recording's buffers, zeroed.
     pub fn new(recording: Rc<Recording>) -> Self {
         let memory = recording.buffers().iter().map(|b| RefCell::new(vec![0; b.size_words])).collect();
-        Self { recording, memory }
+        Self { recording, memory, in_flight: VecDeque::new() }
     }
 }
 
@@ -59,12 +62,22 @@ impl Executor for CpuExecutor {
         self.memory[buffer.0].get_mut()[offset_words..offset_words + words.len()].copy_from_slice(words);
     }
 
-    async fn run(&mut self, step: &Step, _: usize, reads: &[(BufferId, usize)]) -> Result<Vec<Vec<u32>>> {
+    fn start(&mut self, step: &Step, _: usize, reads: &[(BufferId, usize)]) -> Result<()> {
         for dispatch in self.recording.dispatches().iter().filter(|d| d.class.runs(step)) {
             let buffers = dispatch.buffers.iter().map(|id| &self.memory[id.0]).collect();
             dispatch.kernel.twin(step, &Bindings { buffers });
         }
-        Ok(reads.iter().map(|&(id, num_words)| self.memory[id.0].borrow()[..num_words].to_vec()).collect())
+        let read = reads.iter().map(|&(id, num_words)| self.memory[id.0].borrow()[..num_words].to_vec());
+        self.in_flight.push_back(read.collect());
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> Result<Vec<Vec<u32>>> {
+        self.in_flight.pop_front().ok_or_else(nothing_in_flight)
+    }
+
+    fn num_in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     async fn read(&mut self, ranges: &[(BufferId, usize, usize)]) -> Result<Vec<u32>> {

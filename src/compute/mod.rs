@@ -3,10 +3,12 @@
 //! Architecture invariant: this is the only module that uses `wgpu`. It knows nothing of models or formats.
 
 mod candidates;
+mod compiler;
 mod cpu;
 mod executor;
 mod gpu;
 mod gpu_executor;
+mod readback;
 mod recording;
 mod shader;
 mod stopwatch;

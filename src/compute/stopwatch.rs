@@ -7,6 +7,8 @@ pub(super) struct Stopwatch {
     resolved: wgpu::Buffer,
     /// Nanoseconds of a tick.
     period: f32,
+    /// When the last step ended, in ticks.
+    last_end: u64,
     /// Of the last step.
     last_ms: Option<f64>,
 }
@@ -31,7 +33,7 @@ impl Stopwatch {
             usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
-        Some(Self { queries, resolved, period: queue.get_timestamp_period(), last_ms: None })
+        Some(Self { queries, resolved, period: queue.get_timestamp_period(), last_end: 0, last_ms: None })
     }
 
     /// What a pass is to write: the first pass of a step starts the watch, the last stops it.
@@ -52,14 +54,15 @@ impl Stopwatch {
     /// Takes note of the timestamps as they were read back.
     pub(super) fn read(&mut self, words: &[u32]) {
         let tick = |low: usize| u64::from(words[low]) | u64::from(words[low + 1]) << 32;
+        // A step that was submitted behind another may be looked at while that one still runs.
+        let (start, end) = (tick(0).max(self.last_end), tick(2));
+        self.last_end = end;
         // Devices that lie about their clock exist: nothing is better than a wrong number.
-        self.last_ms = tick(2)
-            .checked_sub(tick(0))
-            .filter(|&ticks| ticks > 0)
-            .map(|ticks| ticks as f64 * f64::from(self.period) / 1e6);
+        self.last_ms =
+            end.checked_sub(start).filter(|&ticks| ticks > 0).map(|ticks| ticks as f64 * f64::from(self.period) / 1e6);
     }
 
-    /// Milliseconds of the last step.
+    /// Milliseconds of the step that was read last.
     pub(super) fn last_ms(&self) -> Option<f64> {
         self.last_ms
     }

@@ -1,8 +1,9 @@
 //! A plan as the flat arrays that the model reads.
 
-use super::scheduler::{Part, Running};
+use super::running::Running;
+use super::scheduler::Part;
 use crate::kv::KvManager;
-use crate::model::{Batch, MAX_GROUPS, RowCopy, TokenRow};
+use crate::model::{Batch, MAX_GROUPS, RowCopy, RowMask, TokenRow};
 
 /// Builds the arrays of a step.
 ///
@@ -13,8 +14,11 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
     assert!(num_groups <= MAX_GROUPS, "{num_groups} layer groups, at most {MAX_GROUPS}");
     let mut batch = Batch { tables: vec![Vec::with_capacity(plan.len()); num_groups], ..Batch::default() };
     for (sequence_index, part) in plan.iter().enumerate() {
-        let Running { sequence, table, .. } = &running[part.index];
-        for copy in kv.copies(*table) {
+        let running = &running[part.index];
+        let Running { sequence, table, num_pending, .. } = running;
+        // Where a part of it is in flight, that one makes them.
+        let copies = if running.is_in_flight() { Vec::new() } else { kv.copies(*table) };
+        for copy in copies {
             let row = |row| RowCopy { group: narrow(copy.group), from: copy.from + row, to: copy.to + row };
             batch.copies.extend((0..copy.num_rows).map(row));
         }
@@ -24,7 +28,7 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
                 *slot = kv.table(*table, group).slot(position);
             }
             batch.tokens.push(TokenRow {
-                id: sequence.tokens()[position],
+                token: running.token(position),
                 position: narrow(position),
                 sequence: narrow(sequence_index),
                 slots,
@@ -37,8 +41,9 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
             for choice in std::iter::once(sequence).chain(&sequence.choices) {
                 let row = narrow(batch.rows.len());
                 batch.rows.push(narrow(batch.tokens.len() - 1));
-                batch.sampling.push(choice.row());
+                batch.sampling.push(choice.row(*num_pending));
                 batch.edits.extend(choice.edits.of_row(row));
+                batch.masks.extend(choice.edits.mask().map(|allowed| RowMask { row, allowed }));
             }
         }
     }

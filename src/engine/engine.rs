@@ -1,20 +1,22 @@
-//! The step loop.
+//! The engine: requests come in, are seen and cancelled; `step.rs` computes them.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::batch::assemble;
-use super::events::{Event, Progress};
+use super::ahead::Ahead;
+use super::events::Event;
+use super::flight::Flight;
 use super::groups::CacheGroups;
 use super::metrics::EngineMetrics;
 use super::options::EngineOptions;
-use super::output::{FinishReason, Output};
+use super::output::Output;
 use super::pace::Pace;
 use super::queue::Rank;
-use super::recorder::{Present, Recorder, StepRecord};
+use super::recorder::{Present, Recorder};
 use super::sampling::derived_seed;
-use super::scheduler::{Batching, Leaving, Part, Plan, Rules, Scheduler};
+use super::scheduler::{Batching, Leaving, Rules, Scheduler};
 use super::sequence::Sequence;
-use super::trace::{StepPart, StepTrace, Tracer};
+use super::trace::{StepTrace, Tracer};
 use super::{Request, RequestId};
 use crate::kv::{GroupConfig, KvManager, Restoring};
 use crate::model::{BatchLimits, Forward};
@@ -30,13 +32,21 @@ pub struct Engine<F: Forward> {
     pub(super) groups: CacheGroups,
     /// Of a step: the model's, narrowed by the options.
     pub(super) limits: BatchLimits,
-    options: EngineOptions,
+    pub(super) options: EngineOptions,
     next_id: u64,
-    recorder: Recorder,
-    pace: Pace,
-    tracer: Tracer,
+    pub(super) recorder: Recorder,
+    pub(super) pace: Pace,
+    pub(super) ahead: Ahead,
+    pub(super) tracer: Tracer,
     /// What was found before a step was computed; told after it.
-    early: Vec<Event>,
+    pub(super) early: Vec<Event>,
+    /// Steps that were submitted and not collected, the oldest first.
+    pub(super) in_flight: VecDeque<Flight>,
+    /// Steps that were ever submitted.
+    pub(super) num_submitted: u64,
+    /// When the last step was collected, and whether there was more to compute then.
+    pub(super) last_end_ms: f64,
+    pub(super) was_busy: bool,
     /// Blocks that are being filled.
     pub(super) restoring: Option<Restoring>,
 }
@@ -64,8 +74,13 @@ impl<F: Forward> Engine<F> {
             next_id: 0,
             recorder: Recorder::new(),
             pace: Pace::default(),
+            ahead: Ahead::default(),
             tracer: Tracer::default(),
             early: Vec::new(),
+            in_flight: VecDeque::new(),
+            num_submitted: 0,
+            last_end_ms: f64::NEG_INFINITY,
+            was_busy: false,
             restoring: None,
         }
     }
@@ -80,11 +95,22 @@ impl<F: Forward> Engine<F> {
         &self.forward
     }
 
-    /// The model, for [`super::evaluate`]: only while there is no work, because that writes the blocks. The prefix cache
-    /// is empty afterwards.
-    pub fn forward_mut(&mut self) -> &mut F {
+    /// The model, for [`super::evaluate`], which writes the blocks: the prefix cache is empty afterwards. What was submitted
+    /// ahead of answers that have ended is waited for.
+    ///
+    /// # Errors
+    /// `bad_request` while there are requests.
+    pub async fn forward_alone(&mut self) -> Result<&mut F> {
+        if self.has_requests() {
+            return Err(Error::BadRequest("logits can be asked for while nothing is being generated".into()));
+        }
+        while !self.in_flight.is_empty() {
+            // Nothing of it is used; a lost device shows with whatever comes next.
+            drop(self.forward.collect().await);
+            self.in_flight.pop_front();
+        }
         self.kv.clear();
-        &mut self.forward
+        Ok(&mut self.forward)
     }
 
     /// The blocks and who holds them.
@@ -183,71 +209,15 @@ impl<F: Forward> Engine<F> {
         is_there
     }
 
-    /// Whether a step would do anything.
+    /// Whether a step would do anything. When all answers have ended, that may be to collect what was submitted ahead.
     pub fn has_work(&self) -> bool {
-        self.scheduler.waiting().len() > 0 || !self.scheduler.running().is_empty() || !self.early.is_empty()
+        self.has_requests() || !self.in_flight.is_empty()
     }
 
-    /// Computes one step. `now` is the time in milliseconds. A step that is dropped before it ends did not happen.
-    ///
-    /// A failed step fails its requests, and no token of it is used; a lost device fails all requests.
-    pub async fn step(&mut self, now: impl Fn() -> f64) -> Vec<Event> {
-        self.abort_restore();
-        let start_ms = now();
-        self.kv.set_now(whole_ms(start_ms));
-        for (id, error) in self.scheduler.expired(start_ms) {
-            let event = self.end(id, Err(error), Leaving::Finished, start_ms);
-            self.early.extend(event);
-        }
-        let num_running = self.scheduler.running().len();
-        let budget = self.options.step_target_ms.map_or(self.limits.max_tokens, |target_ms| {
-            self.pace.budget(target_ms, num_running, self.limits.max_tokens)
-        });
-        let plan = self.scheduler.schedule(&mut self.kv, &self.limits, budget);
-        debug_assert_eq!(self.kv.check(), Ok(()));
-        if plan.parts.is_empty() {
-            assert!(self.scheduler.ids().is_empty(), "the first sequence always fits");
-            return std::mem::take(&mut self.early);
-        }
-        for part in &plan.parts {
-            let sequence = &mut self.scheduler.running_mut()[part.index].sequence;
-            if let Some(queue_ms) = sequence.clock.start(start_ms).filter(|_| !sequence.is_further) {
-                self.recorder.started(queue_ms, sequence.num_prompt(), sequence.num_cached());
-            }
-            self.groups.note(sequence);
-        }
-        let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
-        let num_tokens = batch.tokens.len();
-        batch.num_submits =
-            self.options.step_target_ms.map_or(1, |target_ms| self.pace.num_submits(target_ms, num_tokens));
-        let result = self.forward.forward(&batch).await;
-        let end_ms = now();
-        let result = result.and_then(|ids| match ids.len() == batch.rows.len() {
-            true => Ok(ids),
-            false => Err(Error::WrongResult(format!("{} ids for {} rows", ids.len(), batch.rows.len()))),
-        });
-        let mut events = std::mem::take(&mut self.early);
-        if let Err(error) = &result {
-            self.recorder.step_failed(error);
-        }
-        match result {
-            Ok(ids) => {
-                self.recorder.step(StepRecord {
-                    wall_ms: end_ms - start_ms,
-                    gpu_ms: self.forward.gpu_ms(),
-                    encode_ms: self.forward.encode_ms(),
-                    num_tokens,
-                    num_sequences: plan.parts.len(),
-                });
-                self.pace.note_step(num_tokens, end_ms - start_ms);
-                self.trace(&plan, start_ms, end_ms);
-                self.commit(&plan.parts, &ids, end_ms, &mut events);
-            }
-            Err(error @ Error::DeviceLost(_)) => self.fail(self.scheduler.ids(), &error, end_ms, &mut events),
-            Err(error) => self.fail(self.ids(&plan.parts), &error, end_ms, &mut events),
-        }
-        self.report_waiting(&mut events);
-        events
+    /// Whether somebody waits for an event.
+    fn has_requests(&self) -> bool {
+        let has_sequences = self.scheduler.waiting().len() > 0 || !self.scheduler.running().is_empty();
+        has_sequences || !self.early.is_empty()
     }
 
     /// Lets go of blocks that were to be filled and never were.
@@ -257,105 +227,9 @@ impl<F: Forward> Engine<F> {
         }
     }
 
-    fn ids(&self, parts: &[Part]) -> Vec<RequestId> {
-        parts.iter().flat_map(|part| self.scheduler.running()[part.index].sequence.ids()).collect()
-    }
-
-    fn trace(&mut self, plan: &Plan, start_ms: f64, end_ms: f64) {
-        let running = self.scheduler.running();
-        let part = |&Part { index, start, end, samples }: &Part| {
-            let sequence = &running[index].sequence;
-            StepPart { request: sequence.id, start, end, num_prompt: sequence.num_prompt(), samples }
-        };
-        self.tracer.push(|| StepTrace {
-            start_ms,
-            end_ms,
-            gpu_ms: self.forward.gpu_ms(),
-            encode_ms: self.forward.encode_ms(),
-            num_waiting: self.scheduler.waiting().len(),
-            parts: plan.parts.iter().map(part).collect(),
-            preempted: plan.preempted.clone(),
-        });
-    }
-
-    /// Takes note of what was computed and hands out the sampled `ids`: one per choice of each part that samples.
-    fn commit(&mut self, parts: &[Part], ids: &[u32], now_ms: f64, events: &mut Vec<Event>) {
-        let mut finished = Vec::new();
-        let mut parted = Vec::new();
-        let mut rest = ids;
-        let vocab_size = self.tokenizer.vocab_size();
-        for part in parts {
-            let running = &mut self.scheduler.running_mut()[part.index];
-            let sequence = &mut running.sequence;
-            let drawn;
-            (drawn, rest) = rest.split_at(if part.samples { 1 + sequence.choices.len() } else { 0 });
-            if let Some(id) = drawn.iter().find(|&&id| id as usize >= vocab_size) {
-                let error = Error::WrongResult(format!("token id {id} sampled, below {vocab_size} allowed"));
-                finished.extend(sequence.ids().map(|id| (id, Err(error.clone()), Leaving::Failed)));
-                continue;
-            }
-            running.num_computed = part.end;
-            sequence.written_tokens += self.kv.commit(running.table, sequence.tokens(), part.end);
-            self.kv.release_unreachable(running.table, part.end);
-            events.extend(sequence.prefill_progress(part.start, part.end));
-            if drawn.len() > 1 {
-                parted.push(sequence.ids().collect::<Vec<_>>());
-            }
-            for drawn in sequence.draw(drawn, now_ms) {
-                self.recorder.token(drawn.time);
-                events.push(Event::Text { request: drawn.request, text: drawn.text, ids: vec![drawn.id] });
-                finished.extend(drawn.end.map(|reason| (drawn.request, Ok(reason), Leaving::Finished)));
-            }
-            if sequence.is_prefill_only && part.end == sequence.tokens().len() {
-                finished.push((sequence.id, Ok(FinishReason::Length), Leaving::Finished));
-            }
-        }
-        for (request, end, leaving) in finished {
-            events.extend(self.end(request, end, leaving, now_ms));
-        }
-        for ids in parted {
-            self.scheduler.part_choices(&ids, &mut self.kv, &self.limits);
-        }
-    }
-
-    /// Tells those who wait and want to know where they are.
-    fn report_waiting(&mut self, events: &mut Vec<Event>) {
-        let (num_running, num_slots) = (self.scheduler.running().len(), self.scheduler.num_slots());
-        let pace = self.pace;
-        for (position, sequence) in self.scheduler.waiting_mut().iter_mut().enumerate() {
-            let estimated_wait_ms = pace.wait_ms((position + 1).saturating_sub(num_slots), num_running);
-            let progress = Progress::Waiting { position, estimated_wait_ms };
-            events.extend(sequence.changed_progress(progress));
-        }
-    }
-
     /// How long it will take until so many requests have left the queue.
     fn wait_ms(&self, num_requests: usize) -> Option<f64> {
         self.pace.wait_ms(num_requests, self.scheduler.running().len())
-    }
-
-    /// Takes a sequence out; returns its last event.
-    fn end(&mut self, request: RequestId, end: Result<FinishReason>, leaving: Leaving, now_ms: f64) -> Option<Event> {
-        let sequence = self.scheduler.remove(request, &mut self.kv, leaving)?;
-        Some(match end {
-            Ok(reason) => {
-                sequence.clock.service_ms(now_ms).into_iter().for_each(|ms| self.pace.note_answer(ms));
-                let usage = sequence.usage();
-                let timings = sequence.clock.timings(usage.prompt_tokens - usage.cached_tokens);
-                self.recorder.finished(reason, &timings, sequence.clock.elapsed_ms(now_ms));
-                Event::Finished { request, reason, usage, timings, cache: sequence.report() }
-            }
-            Err(error) => {
-                self.recorder.failed(&error);
-                Event::Failed { request, error }
-            }
-        })
-    }
-
-    /// Ends requests with an error that makes all they computed suspect.
-    fn fail(&mut self, requests: Vec<RequestId>, error: &Error, now_ms: f64, events: &mut Vec<Event>) {
-        let end = |request| self.end(request, Err(error.clone()), Leaving::Failed, now_ms);
-        events.extend(requests.into_iter().filter_map(end));
     }
 }
 

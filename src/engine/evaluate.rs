@@ -2,7 +2,7 @@
 
 use super::batch::narrow;
 use crate::kv::{KvManager, TableId};
-use crate::model::{Batch, Logits, MAX_GROUPS, RowSampling, TokenRow};
+use crate::model::{Batch, Logits, MAX_GROUPS, RowSampling, Token, TokenRow};
 use crate::{Error, Result};
 
 /// Tokens to compute, and where logits are wanted.
@@ -91,8 +91,8 @@ fn assemble(
                 batch.sampling.push(RowSampling::GREEDY);
                 owners.push(owner);
             }
-            let id = sequence.ids[position];
-            batch.tokens.push(TokenRow { id, position: narrow(position), sequence: index, slots });
+            let token = Token::Id(sequence.ids[position]);
+            batch.tokens.push(TokenRow { token, position: narrow(position), sequence: index, slots });
         }
         for (group, batch_tables) in batch.tables.iter_mut().enumerate() {
             batch_tables.push(kv.table(table, group).blocks().to_vec());

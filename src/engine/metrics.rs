@@ -53,12 +53,17 @@ pub struct EngineMetrics {
     pub kv_usage: f64,
     /// Steps that were computed.
     pub num_steps: u64,
+    /// Steps that were submitted before the one before was read back.
+    pub num_steps_ahead: u64,
     /// Tokens of prompts, each counted once however many answers it gets.
     pub prompt_tokens: u64,
     /// Tokens of prompts that the prefix cache had.
     pub cached_tokens: u64,
     /// Tokens that were sampled.
     pub generated_tokens: u64,
+    /// Tokens that were sampled for answers that had ended, or were given up, while their step was in flight; they are not
+    /// among the generated ones.
+    pub overshot_tokens: u64,
     /// Tokens that went through the model, those computed again included.
     pub computed_tokens: u64,
     /// Tokens that were looked for in the prefix cache.

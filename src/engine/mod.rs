@@ -1,10 +1,13 @@
 //! Serving requests: sequences, the scheduler, sampling parameters, stop rules, metrics and the step loop.
 //!
-//! A *step* runs one batch through the model: [`Engine::step`] plans it, has it computed and turns the sampled ids
-//! into events. There is no prefill phase and no decode phase: a sequence has tokens and knows how many of them are
-//! computed, and each step lets the second number catch up with the first. Absent: threads, clocks and random
-//! sources. Time is a number that the caller passes in, randomness a seed, and nothing happens between steps.
+//! A *step* runs one batch through the model: [`Engine::step`] plans it, has it computed and turns the sampled ids into
+//! events; the next ones may be on the device's queue by then. There is no prefill phase and no decode phase: a sequence
+//! has tokens and knows how many of them are computed, and each step lets the second number catch up with the first.
+//! Absent: threads, clocks and random sources. Time is a number that the caller passes in, randomness a seed, and nothing
+//! happens between steps but what the device still computes.
 
+mod admission;
+mod ahead;
 mod batch;
 mod caching;
 mod check;
@@ -13,6 +16,7 @@ mod deadline;
 mod engine;
 mod evaluate;
 mod events;
+mod flight;
 mod groups;
 mod histogram;
 mod metrics;
@@ -24,10 +28,12 @@ mod prometheus;
 mod queue;
 mod recorder;
 mod request;
+mod running;
 mod sampling;
 mod scheduler;
 mod sequence;
 mod snapshot;
+mod step;
 mod trace;
 
 pub use caching::{Breakpoint, CacheOptions, CacheReport, MAX_BREAKPOINTS, MAX_CACHE_NAME_BYTES};

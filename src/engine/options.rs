@@ -23,6 +23,9 @@ pub struct EngineOptions {
     pub chunked_prefill: bool,
     /// Milliseconds that a submission to the device should take; see [`super::Engine::set_step_target`].
     pub step_target_ms: Option<f64>,
+    /// Steps that are in flight, at most: the next are submitted before the ids of one are read back. `None` adapts it to
+    /// what the device would wait otherwise; 1 submits nothing ahead.
+    pub max_steps_ahead: Option<usize>,
     /// The head start of a level of priority, in milliseconds.
     pub priority_step_ms: f64,
 }
@@ -38,6 +41,7 @@ impl Default for EngineOptions {
             batching: Batching::Continuous,
             chunked_prefill: true,
             step_target_ms: None,
+            max_steps_ahead: None,
             priority_step_ms: 10_000.0,
         }
     }

@@ -49,6 +49,11 @@ impl Output {
         }
     }
 
+    /// Tokens that may still come.
+    pub(super) fn num_left(&self) -> usize {
+        self.num_left
+    }
+
     /// Takes the next id; returns the text that may be shown now, and why the answer ends with it, if it does.
     pub(super) fn push(&mut self, id: u32) -> (String, Option<FinishReason>) {
         self.num_left -= 1;

@@ -45,6 +45,8 @@ impl Page {
             ("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens),
             ("prompt_tokens_cached_total", "Tokens of prompts that the prefix cache had.", metrics.cached_tokens),
             ("generation_tokens_total", "Tokens sampled.", metrics.generated_tokens),
+            ("overshot_tokens_total", "Tokens sampled behind an answer's end.", metrics.overshot_tokens),
+            ("steps_ahead_total", "Steps submitted before the one before was read back.", metrics.num_steps_ahead),
             ("computed_tokens_total", "Tokens that went through the model.", metrics.computed_tokens),
             ("prefix_cache_queries_total", "Tokens looked for in the prefix cache.", metrics.prefix_queries),
             ("prefix_cache_hits_total", "Tokens found in the prefix cache.", metrics.prefix_hits),

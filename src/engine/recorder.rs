@@ -91,6 +91,16 @@ impl Recorder {
         self.metrics.num_out_of_memory += u64::from(matches!(error, Error::OutOfMemory { .. }));
     }
 
+    /// A step was submitted, behind others that are in flight or not.
+    pub(super) fn submitted(&mut self, is_ahead: bool) {
+        self.metrics.num_steps_ahead += u64::from(is_ahead);
+    }
+
+    /// Tokens were drawn that belong to nobody any more.
+    pub(super) fn overshot(&mut self, num_tokens: usize) {
+        self.metrics.overshot_tokens += num_tokens as u64;
+    }
+
     /// A step was computed.
     pub(super) fn step(&mut self, step: StepRecord) {
         let StepRecord { wall_ms, gpu_ms, encode_ms, num_tokens, num_sequences } = step;

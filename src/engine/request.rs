@@ -51,6 +51,9 @@ pub struct Request {
     pub sampling: SamplingParams,
     /// Added to logits before drawing: -100 to 100, or negative infinity to forbid the token.
     pub logit_bias: Vec<(u32, f32)>,
+    /// Only these tokens are ever drawn, at any temperature and whatever is added to their logits; `None` means all. The
+    /// model's own end is one of them only if it is listed.
+    pub allowed_token_ids: Option<Vec<u32>>,
     /// The answer ends before any of these.
     pub stop: Vec<String>,
     /// The answer ends at any of these, beside the model's own end-of-generation tokens.
@@ -91,7 +94,16 @@ impl Request {
         if self.max_tokens == Some(0) {
             return Err(bad_value("max_tokens", 0, "at least 1"));
         }
-        for (name, ids) in [("prompt", &self.prompt), ("stop_token_ids", &self.stop_token_ids)] {
+        let allowed_ids = self.allowed_token_ids.as_deref();
+        if let Some(num) = allowed_ids.map(<[u32]>::len).filter(|num| !(1..=vocab_size).contains(num)) {
+            return Err(bad_value("allowed_token_ids", format_args!("{num} ids"), format_args!("1 to {vocab_size}")));
+        }
+        let lists = [
+            ("prompt", self.prompt.as_slice()),
+            ("stop_token_ids", &self.stop_token_ids),
+            ("allowed_token_ids", allowed_ids.unwrap_or_default()),
+        ];
+        for (name, ids) in lists {
             if let Some(&id) = ids.iter().find(|&&id| id as usize >= vocab_size) {
                 return Err(bad_value(name, format_args!("token id {id}"), format_args!("below {vocab_size}")));
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use super::Request;
 use crate::model::{LogitEdit, RowSampling};
@@ -127,6 +128,8 @@ struct Edit {
 pub(super) struct LogitEdits {
     edits: BTreeMap<u32, Edit>,
     counts_answer: bool,
+    /// The tokens that may be drawn, a bit each; shared by all that ask for the same.
+    mask: Option<Rc<[u32]>>,
 }
 
 impl LogitEdits {
@@ -158,7 +161,18 @@ impl LogitEdits {
         if sampling.penalises_prompt() {
             prompt.iter().for_each(|&token| edits.entry(token).or_default().is_seen = true);
         }
-        Ok(Self { edits, counts_answer: sampling.penalises_answer() })
+        let mask = request.allowed_token_ids.as_ref().map(|ids| mask_of(ids, vocab_size));
+        Ok(Self { edits, counts_answer: sampling.penalises_answer(), mask })
+    }
+
+    /// Whether the changes depend on the answer so far.
+    pub(super) fn counts_answer(&self) -> bool {
+        self.counts_answer
+    }
+
+    /// The tokens that may be drawn next, if not all.
+    pub(super) fn mask(&self) -> Option<Rc<[u32]>> {
+        self.mask.clone()
     }
 
     /// Takes note of a token of the answer.
@@ -190,6 +204,13 @@ impl LogitEdits {
             bias: edit.bias,
         })
     }
+}
+
+/// A mask that allows `ids` of a vocabulary.
+fn mask_of(ids: &[u32], vocab_size: usize) -> Rc<[u32]> {
+    let mut words = vec![0; vocab_size.div_ceil(32)];
+    ids.iter().for_each(|id| words[*id as usize / 32] |= 1 << (id % 32));
+    words.into()
 }
 
 /// The seed of a request that brings none: the `index`-th value of the SplitMix64 sequence of `seed`

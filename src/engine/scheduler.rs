@@ -1,6 +1,7 @@
 //! Who computes how many tokens in the next step.
 //!
-//! The rules, complete. All sequences have one order ([`Rank`]: arrival, less a head start for priority), and in it
+//! The rules, complete. All sequences have one order ([`super::queue::Rank`]: arrival, less a head start for priority), and
+//! in it
 //! (1) running ones are served first, each up to what is left of the step's budget;
 //! (2) if one cannot grow, the last of the running ones is preempted: it lets go of its blocks and later computes those
 //!     again that the prefix cache has not kept;
@@ -12,18 +13,20 @@
 //! The first in the order therefore always moves on, what fits alone is always finished, and nobody starves: only those
 //! who arrived within the head start can come before one who waits.
 //!
+//! A step may be planned while others are in flight ([`Turn::is_ahead`]). The rules are the same, and a sequence then counts
+//! as long as it will be once they are collected; whose next token only a step in flight knows can go on in the step right
+//! behind that one, where the device finds it. Nobody is preempted meanwhile: whatever is in flight is collected first.
+//!
 //! [`Batching`] and [`Rules::chunked_prefill`] bend the rules, for comparison and teaching.
 
-use std::rc::Rc;
-
 use super::RequestId;
-use super::queue::{Queue, Rank};
+use super::admission::find;
+use super::batch::narrow;
+use super::queue::Queue;
+use super::running::Running;
 use super::sequence::Sequence;
-use crate::kv::{BLOCK_SIZE, Hit, KvManager, TableId};
+use crate::kv::{KvManager, TableId};
 use crate::model::BatchLimits;
-
-/// Waiting sequences that are passed over in a step because what they need is being computed.
-const MAX_PASSED_OVER: usize = 8;
 
 /// When waiting requests join those that run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,21 +51,6 @@ pub(super) struct Rules {
     pub(super) max_running: usize,
 }
 
-/// A sequence that has block tables.
-pub(super) struct Running {
-    pub(super) sequence: Sequence,
-    pub(super) table: TableId,
-    /// Tokens whose keys and values are in the cache.
-    pub(super) num_computed: usize,
-}
-
-impl Running {
-    /// Whether more than its last token is to be computed.
-    fn is_prefilling(&self) -> bool {
-        self.sequence.tokens().len() - self.num_computed > 1
-    }
-}
-
 /// One running sequence's part of a step: its tokens `start..end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
@@ -84,10 +72,19 @@ pub(super) struct Plan {
     pub(super) preempted: Vec<RequestId>,
 }
 
+/// Which step is planned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// Its number among all that were submitted.
+    pub(super) number: u64,
+    /// Whether others are in flight.
+    pub(super) is_ahead: bool,
+}
+
 /// What is left of a step.
-struct Room {
-    tokens: usize,
-    sequences: usize,
+pub(super) struct Room {
+    pub(super) tokens: usize,
+    pub(super) sequences: usize,
     rows: usize,
     edits: usize,
     copies: usize,
@@ -104,10 +101,10 @@ pub(super) enum Leaving {
 
 /// The queues.
 pub(super) struct Scheduler {
-    rules: Rules,
-    waiting: Queue,
+    pub(super) rules: Rules,
+    pub(super) waiting: Queue,
     /// In order, when a step is planned; whoever joins later in the step comes last.
-    running: Vec<Running>,
+    pub(super) running: Vec<Running>,
     pub(super) num_preemptions: u64,
 }
 
@@ -132,6 +129,28 @@ impl Scheduler {
         &mut self.running
     }
 
+    /// The running sequence that has a table. `index` is where it was when the step was planned.
+    pub(super) fn holder_mut(&mut self, table: TableId, index: usize) -> Option<&mut Running> {
+        let is_there = self.running.get(index).is_some_and(|running| running.table == table);
+        let index = if is_there { index } else { self.running.iter().position(|running| running.table == table)? };
+        self.running.get_mut(index)
+    }
+
+    /// Takes note that step `number` was submitted, with its parts in order.
+    pub(super) fn note_submitted(&mut self, number: u64, parts: &[Part]) {
+        let mut row = 0;
+        for part in parts {
+            let running = &mut self.running[part.index];
+            running.note_submitted(number, part.end, part.samples.then_some(row));
+            row += if part.samples { narrow(1 + running.sequence.choices.len()) } else { 0 };
+        }
+    }
+
+    /// Forgets what is in flight: it is computed again.
+    pub(super) fn forget_submitted(&mut self) {
+        self.running.iter_mut().for_each(Running::forget_submitted);
+    }
+
     /// Sequences that could run now beside those that do.
     pub(super) fn num_slots(&self) -> usize {
         self.rules.max_running.saturating_sub(self.running.len())
@@ -149,8 +168,20 @@ impl Scheduler {
         all.find(|sequence| sequence.ids().any(|other| other == id)).is_some_and(|found| found.clock.has_started())
     }
 
-    /// Plans a step of `budget` tokens and takes the blocks it needs. Empty only if there is no sequence.
-    pub(super) fn schedule(&mut self, kv: &mut KvManager, limits: &BatchLimits, budget: usize) -> Plan {
+    /// Plans a step of `budget` tokens and takes the blocks it needs. Empty only if there is no sequence, or if what is in
+    /// flight must be collected first.
+    pub(super) fn schedule(&mut self, kv: &mut KvManager, limits: &BatchLimits, budget: usize, turn: Turn) -> Plan {
+        let mut plan = Plan::default();
+        if !self.fill(&mut plan, kv, limits, budget, turn) {
+            // Tables may have grown; they will not again.
+            return Plan::default();
+        }
+        self.num_preemptions += plan.preempted.len() as u64;
+        plan
+    }
+
+    /// Plans a step; false if somebody would have to be preempted while steps are in flight.
+    fn fill(&mut self, plan: &mut Plan, kv: &mut KvManager, limits: &BatchLimits, budget: usize, turn: Turn) -> bool {
         let mut room = Room {
             tokens: if self.rules.chunked_prefill { budget } else { limits.max_tokens },
             sequences: limits.max_sequences,
@@ -158,29 +189,28 @@ impl Scheduler {
             edits: limits.max_edits,
             copies: limits.max_copies,
         };
-        let mut plan = Plan::default();
         self.running.sort_by_key(|running| running.sequence.rank);
         let is_open = self.rules.batching != Batching::Static || self.running.is_empty();
-        self.displace(kv, limits, &mut plan);
+        if !self.displace(kv, limits, plan, turn) {
+            return false;
+        }
         let num_displaced = plan.preempted.len();
-        if self.rules.chunked_prefill {
-            self.place_all(kv, &mut room, &mut plan, |_| true);
-        } else {
-            self.place_all(kv, &mut room, &mut plan, Running::is_prefilling);
+        let is_chunked = self.rules.chunked_prefill;
+        if !self.place_all(kv, &mut room, plan, turn, |running| is_chunked || running.is_prefilling()) {
+            return false;
         }
         if is_open && plan.preempted.len() == num_displaced {
-            self.admit_all(kv, &mut room, limits, &mut plan);
+            self.admit_all(kv, &mut room, limits, plan, turn);
         }
-        if plan.parts.is_empty() && !self.rules.chunked_prefill {
+        if plan.parts.is_empty() && !is_chunked {
             self.running.sort_by_key(|running| running.sequence.rank);
-            self.place_all(kv, &mut room, &mut plan, |_| true);
+            return self.place_all(kv, &mut room, plan, turn, |_| true);
         }
-        self.num_preemptions += plan.preempted.len() as u64;
-        plan
+        true
     }
 
-    /// Rule 7.
-    fn displace(&mut self, kv: &mut KvManager, limits: &BatchLimits, plan: &mut Plan) {
+    /// Rule 7. False if it must wait for steps in flight.
+    fn displace(&mut self, kv: &mut KvManager, limits: &BatchLimits, plan: &mut Plan, turn: Turn) -> bool {
         while let (Some(first), Some(last)) = (self.waiting.first(), self.running.last())
             && self.rules.batching == Batching::Continuous
             && first.rank < last.sequence.rank
@@ -190,46 +220,71 @@ impl Scheduler {
             {
                 break;
             }
+            if turn.is_ahead {
+                return false;
+            }
             self.preempt_last(kv, plan);
         }
+        true
     }
 
     /// Takes the blocks of the last running sequence away.
     fn preempt_last(&mut self, kv: &mut KvManager, plan: &mut Plan) {
         if let Some(last) = self.running.pop() {
+            debug_assert!(!last.is_in_flight(), "what a step in flight writes is not given up");
             kv.finish(last.table, last.sequence.tokens(), last.num_computed);
             plan.preempted.push(last.sequence.id);
             self.waiting.push(last.sequence);
         }
     }
 
-    /// Gives running sequences what the step has for them, in order.
-    fn place_all(&mut self, kv: &mut KvManager, room: &mut Room, plan: &mut Plan, is_meant: impl Fn(&Running) -> bool) {
+    /// Gives running sequences what the step has for them, in order. False if one must wait for steps in flight.
+    fn place_all(
+        &mut self,
+        kv: &mut KvManager,
+        room: &mut Room,
+        plan: &mut Plan,
+        turn: Turn,
+        is_meant: impl Fn(&Running) -> bool,
+    ) -> bool {
         let mut index = 0;
         while index < self.running.len() && room.tokens > 0 && room.sequences > 0 {
-            if is_meant(&self.running[index]) {
-                self.make_reach(index, kv, plan);
+            let running = &self.running[index];
+            if running.can_go_on(turn.number) && is_meant(running) {
+                if !self.make_reach(index, kv, plan, turn) {
+                    return false;
+                }
                 if index < self.running.len() {
-                    self.place(index, kv, room, plan);
+                    self.place(index, kv, room, plan, turn);
                 }
             }
             index += 1;
         }
+        true
     }
 
-    /// Preempts from the end until the sequence at `index` can grow by a token, or is preempted itself.
-    fn make_reach(&mut self, index: usize, kv: &mut KvManager, plan: &mut Plan) {
+    /// Preempts from the end until the sequence at `index` can grow by a token, or is preempted itself. False if it must
+    /// wait for steps in flight.
+    fn make_reach(&mut self, index: usize, kv: &mut KvManager, plan: &mut Plan, turn: Turn) -> bool {
         while let Some(running) = self.running.get(index)
-            && kv.reach_with(running.table, self.running.len() == 1) <= running.num_computed
+            && kv.reach_with(running.table, self.running.len() == 1) <= running.num_submitted
         {
+            if turn.is_ahead {
+                return false;
+            }
             self.preempt_last(kv, plan);
         }
+        true
     }
 
     /// Gives the sequence at `index` what the step has left for it and grows its tables.
-    fn place(&mut self, index: usize, kv: &mut KvManager, room: &mut Room, plan: &mut Plan) {
-        let Running { sequence, table, num_computed: start } = &self.running[index];
-        let (len, start) = (sequence.tokens().len(), *start);
+    pub(super) fn place(&mut self, index: usize, kv: &mut KvManager, room: &mut Room, plan: &mut Plan, turn: Turn) {
+        let running = &self.running[index];
+        if !running.can_go_on(turn.number) {
+            return;
+        }
+        let Running { sequence, table, num_submitted: start, .. } = running;
+        let (len, start) = (running.len(), *start);
         let end = len.min(start + room.tokens).min(kv.reach_with(*table, self.running.len() == 1));
         if end < len && !self.rules.chunked_prefill && !plan.parts.is_empty() {
             // It would not be whole: the next step begins with it.
@@ -238,7 +293,8 @@ impl Scheduler {
         let samples = end == len && !sequence.is_prefill_only;
         let num_rows = if samples { 1 + sequence.choices.len() } else { 0 };
         let num_edits = if samples { sequence.num_edits() } else { 0 };
-        let num_copies = kv.num_copies(*table);
+        // A step in flight makes them.
+        let num_copies = if running.is_in_flight() { 0 } else { kv.num_copies(*table) };
         let has_rows = room.rows >= num_rows && room.edits >= num_edits && room.copies >= num_copies;
         if end <= start || room.sequences == 0 || !has_rows || kv.grow(*table, end).is_none() {
             return;
@@ -251,105 +307,14 @@ impl Scheduler {
         plan.parts.push(Part { index, start, end, samples });
     }
 
-    /// Moves waiting sequences to the running ones, as far as the step and the pools have room for them.
-    fn admit_all(&mut self, kv: &mut KvManager, room: &mut Room, limits: &BatchLimits, plan: &mut Plan) {
-        let mut passed_over = Vec::new();
-        while let Some(sequence) = self.waiting.after(passed_over.last().copied())
-            && self.num_slots() > 0
-            && self.has_room(room)
-        {
-            let hit = find(sequence, kv);
-            if self.is_being_computed(sequence, &hit) {
-                if passed_over.len() == MAX_PASSED_OVER {
-                    return;
-                }
-                passed_over.push(sequence.rank);
-                continue;
-            }
-            let Some(hit) = self.fit(sequence, hit, kv, limits) else { return };
-            let rank = sequence.rank;
-            self.admit(rank, &hit, kv);
-            self.place(self.running.len() - 1, kv, room, plan);
-        }
-    }
-
-    /// Whether the step has room for another sequence. A static batch is filled though its prompts wait for later steps.
-    fn has_room(&self, room: &Room) -> bool {
-        self.rules.batching == Batching::Static || (room.tokens > 0 && room.sequences > 0)
-    }
-
-    /// Moves a waiting sequence to the running ones.
-    fn admit(&mut self, rank: Rank, hit: &Hit, kv: &mut KvManager) {
-        if let Some(sequence) = self.waiting.take(rank) {
-            self.start(sequence, hit, kv);
-        }
-    }
-
-    /// Lets a sequence run behind what the cache has of it.
-    fn start(&mut self, mut sequence: Sequence, hit: &Hit, kv: &mut KvManager) {
-        let table = match &sequence.caching {
-            Some((salt, retention)) => kv.start(salt, hit, sequence.tokens().len(), Rc::clone(retention)),
-            None => kv.create(),
-        };
-        sequence.note_hit(sequence.caching.is_some().then_some(hit));
-        self.running.push(Running { sequence, table, num_computed: hit.num_tokens() });
-    }
-
-    /// Parts choices, whose prompt is computed and who have a first token each, from each other, as far as they are still
-    /// there. The prompt's last block goes to the cache, and all of them go on from there with a copy of its rows; those
-    /// that find no place wait.
-    pub(super) fn part_choices(&mut self, ids: &[RequestId], kv: &mut KvManager, limits: &BatchLimits) {
-        let is_one = |running: &Running| ids.contains(&running.sequence.id) && !running.sequence.choices.is_empty();
-        let Some(index) = self.running.iter().position(is_one) else { return };
-        let Running { mut sequence, table, num_computed } = self.running.remove(index);
-        sequence.written_tokens += kv.finish(table, sequence.tokens(), num_computed);
-        let choices = std::mem::take(&mut sequence.choices);
-        for sequence in std::iter::once(sequence).chain(choices) {
-            let hit = find(&sequence, kv);
-            match self.fit(&sequence, hit, kv, limits).filter(|_| self.num_slots() > 0) {
-                Some(hit) => self.start(sequence, &hit, kv),
-                None => self.waiting.push(sequence),
-            }
-        }
-    }
-
-    /// The hit if the sequence fits with it.
-    fn fit(&self, sequence: &Sequence, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
-        self.fit_tokens(sequence.tokens().len(), hit, kv, limits)
-    }
-
-    /// The hit if a sequence of `num_tokens` fits with it: with all of its blocks, not only those of its first part, or it
-    /// would soon be preempted again. Rows are only copied if there is room for their source as well.
-    pub(super) fn fit_tokens(&self, num_tokens: usize, hit: Hit, kv: &KvManager, limits: &BatchLimits) -> Option<Hit> {
-        let fits = |hit: &Hit| kv.admits_hit(hit, num_tokens, self.running.is_empty());
-        if hit.num_rows() * kv.num_groups() <= limits.max_copies && fits(&hit) {
-            return Some(hit);
-        }
-        Some(kv.without_tail(hit)).filter(fits)
-    }
-
-    /// Whether a running sequence will soon have the block that would make the hit longer.
-    fn is_being_computed(&self, sequence: &Sequence, hit: &Hit) -> bool {
-        let end = (hit.num_tokens() / BLOCK_SIZE + 1) * BLOCK_SIZE;
-        let Some((salt, _)) = &sequence.caching else { return false };
-        let Some(wanted) = sequence.tokens().get(..end).filter(|_| end < sequence.tokens().len()) else {
-            return false;
-        };
-        let computes = |running: &Running| {
-            running.num_computed < end
-                && running.sequence.tokens().get(..end) == Some(wanted)
-                && running.sequence.caching.as_ref().is_some_and(|(other, _)| other == salt)
-        };
-        self.running.iter().any(computes)
-    }
-
     /// Takes a sequence out, wherever it is, and lets go of its blocks. Choices that share its prompt stay.
     pub(super) fn remove(&mut self, id: RequestId, kv: &mut KvManager, leaving: Leaving) -> Option<Sequence> {
         if let Some(index) = self.running.iter().position(|running| running.sequence.ids().any(|other| other == id)) {
             if let Some(choice) = self.running[index].sequence.split_off(id) {
+                self.running[index].forget_row();
                 return Some(choice);
             }
-            let Running { mut sequence, table, num_computed } = self.running.remove(index);
+            let Running { mut sequence, table, num_computed, .. } = self.running.remove(index);
             match leaving {
                 Leaving::Finished => sequence.written_tokens += kv.finish(table, sequence.tokens(), num_computed),
                 Leaving::Failed => kv.discard(table),
@@ -378,9 +343,4 @@ impl Scheduler {
         let both = running.chain(waiting).filter_map(|sequence| Some((sequence, late(sequence)?)));
         both.flat_map(|(sequence, deadline)| sequence.ids().map(move |id| (id, deadline.error()))).collect()
     }
-}
-
-/// What the cache has of a sequence.
-fn find(sequence: &Sequence, kv: &KvManager) -> Hit {
-    sequence.caching.as_ref().map_or_else(Hit::default, |(salt, _)| kv.find(salt, sequence.tokens()))
 }

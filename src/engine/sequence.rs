@@ -161,20 +161,30 @@ impl Sequence {
         self.report.map_or(0, |report| report.read_tokens)
     }
 
-    /// How the next token is drawn. The counter is its position, so an answer does not depend on what else runs.
-    pub(super) fn row(&self) -> RowSampling {
-        RowSampling { counter: narrow(self.tokens.len()), ..self.sampling }
+    /// How the token behind `num_pending` that are being drawn is drawn. The counter is its position, so an answer does not
+    /// depend on what else runs.
+    pub(super) fn row(&self, num_pending: usize) -> RowSampling {
+        RowSampling { counter: narrow(self.tokens.len() + num_pending), ..self.sampling }
     }
 
-    /// Hands out the tokens that were drawn for it and its choices.
-    pub(super) fn draw(&mut self, drawn: &[u32], now_ms: f64) -> Vec<Drawn> {
-        let Some((&first, others)) = drawn.split_first() else { return Vec::new() };
+    /// Whether a token can be drawn behind `num_pending` that are being drawn: it may have as many, and how it is drawn does
+    /// not depend on what they are.
+    pub(super) fn can_run_ahead(&self, num_pending: usize) -> bool {
+        self.choices.is_empty() && !self.edits.counts_answer() && self.output.num_left() > num_pending
+    }
+
+    /// Hands out tokens that were drawn: each to itself or that of its choices for which it is, if that is still there.
+    pub(super) fn draw(&mut self, requests: &[RequestId], drawn: &[u32], now_ms: f64) -> Vec<Drawn> {
         let (report, clock) = (self.report, self.clock);
-        let mut all = vec![self.push(first, now_ms)];
-        for (choice, &id) in self.choices.iter_mut().zip(others) {
-            choice.report = report;
-            choice.clock.follow(&clock);
-            all.push(choice.push(id, now_ms));
+        let mut all = Vec::with_capacity(drawn.len());
+        for (&request, &id) in requests.iter().zip(drawn) {
+            if request == self.id {
+                all.push(self.push(id, now_ms));
+            } else if let Some(choice) = self.choices.iter_mut().find(|choice| choice.id == request) {
+                choice.report = report;
+                choice.clock.follow(&clock);
+                all.push(choice.push(id, now_ms));
+            }
         }
         all
     }

@@ -5,10 +5,10 @@ use crate::compute::{Access, Bindings, Kernel, Shader, Step};
 
 /// Words of an edit: row, token, seen, count, bias.
 pub const EDIT_WORDS: usize = 5;
-/// Words of a row's sampling parameters: temperature, top-k, top-p, min-p, three penalties, seed (2), counter.
-pub const SAMPLING_WORDS: usize = 10;
+/// Words of a row's sampling parameters: temperature, top-k, top-p, min-p, three penalties, seed (2), counter, mask.
+pub const SAMPLING_WORDS: usize = 11;
 
-/// Applies sparse edits. Shapes: edits [E, 5 words], samplings [R, 10 words], logits [R, V].
+/// Applies sparse edits. Shapes: edits [E, 5 words], samplings [R, 11 words], logits [R, V].
 #[derive(Debug, Clone)]
 pub struct EditLogits {
     /// V.

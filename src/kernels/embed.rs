@@ -1,13 +1,16 @@
 //! Token ids to rows of the embedding; see `shaders/embed.wgsl`.
 
-use super::{constant, word};
+use super::{NOT_FINITE, constant, word};
 use crate::compute::{Access, Bindings, Kernel, Shader, Step};
 use crate::quant::Format;
 
 /// Words of a token's record in the batch: id, position, sequence, slot per layer group.
 pub const TOKEN_WORDS: usize = 5;
+/// In the place of an id: the one that the step before drew for the row in the other bits.
+pub const DRAWN: u32 = 0x8000_0000;
 
-/// `x[t] = scale * E[id[t]]` for one part of the embedding. Shapes: E [rows, D], x [T, D].
+/// `x[t] = scale * E[id[t]]` for one part of the embedding. Shapes: E [rows, D], ids drawn by the step before `[R]`,
+/// x [T, D].
 #[derive(Debug, Clone)]
 pub struct Embed {
     /// How the embedding is stored.
@@ -29,7 +32,7 @@ impl Kernel for Embed {
     }
 
     fn access(&self) -> &'static [Access] {
-        &[Access::Read, Access::Read, Access::ReadWrite]
+        &[Access::Read, Access::Read, Access::Read, Access::ReadWrite]
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
@@ -47,10 +50,10 @@ impl Kernel for Embed {
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let (weights, tokens, mut x) = (bindings.u32(0), bindings.u32(1), bindings.f32_mut(2));
+        let (weights, tokens, drawn, mut x) = (bindings.u32(0), bindings.u32(1), bindings.u32(2), bindings.f32_mut(3));
         let words = self.format.packed_row_words(self.d);
         for t in 0..step.num_tokens as usize {
-            let id = tokens[t * TOKEN_WORDS] as usize;
+            let id = resolved(tokens[t * TOKEN_WORDS], &drawn) as usize;
             if (self.first_row..self.first_row + self.num_rows).contains(&id) {
                 let row = &mut x[t * self.d..][..self.d];
                 self.format.unpack_row(&weights[(id - self.first_row) * words..][..words], row);
@@ -58,4 +61,12 @@ impl Kernel for Embed {
             }
         }
     }
+}
+
+/// The id of a token. Where no id was drawn, anything will do: whoever it belongs to has failed by then.
+fn resolved(id: u32, drawn: &[u32]) -> u32 {
+    if id < DRAWN {
+        return id;
+    }
+    Some(drawn[(id - DRAWN) as usize]).filter(|&id| id != NOT_FINITE).unwrap_or(0)
 }

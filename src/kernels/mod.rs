@@ -21,7 +21,7 @@ mod sample;
 pub use attention::{Attention, KvFormat};
 pub use copy_rows::{COPY_WORDS, CopyRows};
 pub use edit_logits::{EDIT_WORDS, EditLogits, SAMPLING_WORDS};
-pub use embed::{Embed, TOKEN_WORDS};
+pub use embed::{DRAWN, Embed, TOKEN_WORDS};
 pub use gather_rows::GatherRows;
 pub use matmul::MatMul;
 pub use matmul_int8::MatMulInt8;
@@ -31,7 +31,7 @@ pub use projection::{Epilogue, FusedNorm, Operand, Projection};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_add::RmsNormAdd;
 pub use rope_store::RopeStore;
-pub use sample::{NOT_FINITE, Sample};
+pub use sample::{NOT_FINITE, Sample, mask_words};
 
 /// A size as the `u32` that shaders count in.
 ///

@@ -6,7 +6,17 @@ use crate::compute::{Access, Bindings, Kernel, Reduce, Shader, Step, Tuning};
 /// Stands for a token where a row's logits are not finite.
 pub const NOT_FINITE: u32 = u32::MAX;
 
-/// Draws one token per row. Shapes: logits `[R, V]`, samplings `[R, 10 words]`, ids `[R]`.
+/// The logit of a token that a mask forbids. No bias makes one as low, and it is finite like every other.
+const FORBIDDEN: f32 = -3.0e38;
+/// Nothing below is drawn.
+const LOWEST_ALLOWED: f32 = -1.0e38;
+
+/// Words of a mask over `vocab` tokens: a bit each, set for those that may be drawn.
+pub const fn mask_words(vocab: usize) -> usize {
+    vocab.div_ceil(32)
+}
+
+/// Draws one token per row. Shapes: logits `[R, V]`, samplings `[R, 11 words]`, masks `[R, ceil(V / 32)]`, ids `[R]`.
 #[derive(Debug, Clone)]
 pub struct Sample {
     vocab: usize,
@@ -28,7 +38,7 @@ impl Kernel for Sample {
     }
 
     fn access(&self) -> &'static [Access] {
-        &[Access::Read, Access::Read, Access::ReadWrite]
+        &[Access::ReadWrite, Access::Read, Access::Read, Access::ReadWrite]
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
@@ -40,17 +50,26 @@ impl Kernel for Sample {
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let (logits, samplings, mut ids) = (bindings.f32(0), bindings.u32(1), bindings.u32_mut(2));
+        let (mut logits, samplings, masks, mut ids) =
+            (bindings.f32_mut(0), bindings.u32(1), bindings.u32(2), bindings.u32_mut(3));
+        let mask_words = mask_words(self.vocab);
         for r in 0..step.num_rows as usize {
-            let row = &logits[r * self.vocab..][..self.vocab];
-            ids[r] = draw(row, &samplings[r * SAMPLING_WORDS..][..SAMPLING_WORDS]);
+            let row = &mut logits[r * self.vocab..][..self.vocab];
+            let sampling = &samplings[r * SAMPLING_WORDS..][..SAMPLING_WORDS];
+            let mask = (sampling[10] as usize).checked_sub(1).map(|mask| &masks[mask * mask_words..][..mask_words]);
+            ids[r] = draw(row, mask, sampling);
         }
     }
 }
 
-/// Draws from one row.
-fn draw(row: &[f32], words: &[u32]) -> u32 {
-    if row.iter().any(|logit| !logit.is_finite()) {
+/// Draws from one row, of the tokens that the mask allows.
+fn draw(row: &mut [f32], mask: Option<&[u32]>, words: &[u32]) -> u32 {
+    let is_broken = row.iter().any(|logit| !logit.is_finite());
+    if let Some(mask) = mask {
+        let is_allowed = |token: usize| mask[token / 32] >> (token % 32) & 1 != 0;
+        row.iter_mut().enumerate().filter(|(token, _)| !is_allowed(*token)).for_each(|(_, logit)| *logit = FORBIDDEN);
+    }
+    if is_broken {
         return NOT_FINITE;
     }
     let highest = row.iter().copied().fold(f32::MIN, f32::max);
@@ -62,9 +81,9 @@ fn draw(row: &[f32], words: &[u32]) -> u32 {
             (logit - highest) / temperature + gumbel([words[7], words[8]], [words[9], token])
         }
     };
-    let lowest = if temperature == 0.0 { f32::MIN } else { lowest_kept(row, words, highest) };
+    let lowest = if temperature == 0.0 { LOWEST_ALLOWED } else { lowest_kept(row, words, highest) };
     let mut best = (f32::MIN, NOT_FINITE);
-    for (token, &logit) in (0..).zip(row) {
+    for (token, &logit) in (0..).zip(&*row) {
         if logit >= lowest && score(token, logit) > best.0 {
             best = (score(token, logit), token);
         }
@@ -82,6 +101,7 @@ fn lowest_kept(row: &[f32], words: &[u32], highest: f32) -> f32 {
     if top_k > 0 && top_k < row.len() {
         lowest = sorted[top_k - 1];
     }
+    lowest = lowest.max(LOWEST_ALLOWED);
     if top_p < 1.0 {
         let mass = |logit: f32| ((logit - highest) / temperature).exp();
         let kept = sorted.iter().copied().take_while(|&logit| logit >= lowest);

@@ -2,17 +2,28 @@
 //!
 //! A batch is ragged: any number of sequences, each with any number of tokens. It knows nothing of requests or text.
 
+use std::rc::Rc;
+
 use crate::kv::GroupConfig;
 use crate::{Error, Result};
 
 /// At most this many layer groups: layers that see the whole context, and sliding-window layers.
 pub const MAX_GROUPS: usize = 2;
 
+/// Which token a row computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// The one with this vocabulary id.
+    Id(u32),
+    /// The one that this row (an index into [`Batch::rows`]) of the step submitted just before draws.
+    Drawn(u32),
+}
+
 /// One token of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRow {
-    /// Vocabulary id.
-    pub id: u32,
+    /// Which one.
+    pub token: Token,
     /// 0-based position in its sequence.
     pub position: u32,
     /// Index of its sequence in this step, the row of [`Batch::tables`] that its attention reads.
@@ -75,6 +86,16 @@ pub struct LogitEdit {
     pub bias: f32,
 }
 
+/// The tokens that a sampled row may draw: no other is ever drawn, whatever its logit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowMask {
+    /// Index into [`Batch::rows`].
+    pub row: u32,
+    /// A bit per vocabulary id, the lowest bit of the first word first; at least one is set. Masks that stay the same from
+    /// step to step are best shared: what is on the device already is not written again.
+    pub allowed: Rc<[u32]>,
+}
+
 /// One token's row of the KV cache copied to another slot, in every layer of a layer group, before the step's tokens are
 /// computed: how a partly filled block is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +123,8 @@ pub struct Batch {
     pub sampling: Vec<RowSampling>,
     /// Sparse changes to the logits.
     pub edits: Vec<LogitEdit>,
+    /// Masks of those rows that have one, at most one each.
+    pub masks: Vec<RowMask>,
     /// Cache rows to copy first.
     pub copies: Vec<RowCopy>,
     /// Submissions to cut the step into, so that others get at the device in between; 0 is the same as 1.
@@ -140,6 +163,7 @@ impl BatchLimits {
             ("sequences", num_sequences, self.max_sequences),
             ("sampled rows", batch.rows.len(), self.max_rows),
             ("logit edits", batch.edits.len(), self.max_edits),
+            ("masks", batch.masks.len(), self.max_rows),
             ("row copies", batch.copies.len(), self.max_copies),
             ("blocks in a table", num_blocks, self.max_blocks),
         ];
@@ -148,8 +172,14 @@ impl BatchLimits {
                 return Err(Error::BadRequest(format!("{asked} {what} in a step, {allowed} allowed")));
             }
         }
-        let rows_fit = batch.rows.iter().all(|&row| (row as usize) < batch.tokens.len());
-        if batch.tokens.is_empty() || !rows_fit || batch.sampling.len() != batch.rows.len() {
+        let rows_fit = batch.rows.iter().all(|&row| (row as usize) < batch.tokens.len())
+            && batch.masks.iter().all(|mask| (mask.row as usize) < batch.rows.len());
+        let is_known = |row: &TokenRow| !matches!(row.token, Token::Drawn(drawn) if drawn as usize >= self.max_rows);
+        if batch.tokens.is_empty()
+            || !rows_fit
+            || !batch.tokens.iter().all(is_known)
+            || batch.sampling.len() != batch.rows.len()
+        {
             return Err(Error::BadRequest("a step's rows do not match its tokens".into()));
         }
         Ok(())
@@ -160,16 +190,38 @@ impl BatchLimits {
 pub trait Forward {
     /// The largest batch it takes.
     fn limits(&self) -> BatchLimits;
-    /// Runs one step and returns one token id per entry of `rows`.
+    /// Hands a step to the device and never waits. Steps are computed in the order in which they were submitted.
     ///
     /// # Errors
-    /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum.
-    fn forward(&mut self, batch: &Batch) -> impl Future<Output = crate::Result<Vec<u32>>>;
-    /// Milliseconds that the device needed for the last step, where it can tell.
+    /// `device_lost`, `bad_request` for a batch that does not fit. The step was not submitted then.
+    fn submit(&mut self, batch: &Batch) -> Result<()>;
+    /// Waits for the oldest step that was submitted and not collected, and returns one token id per entry of its `rows`.
+    /// If it is dropped, that step is still to be collected.
+    ///
+    /// # Errors
+    /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum. The step is collected then, and those
+    /// submitted behind it are still to be.
+    fn collect(&mut self) -> impl Future<Output = Result<Vec<u32>>>;
+    /// Steps that may be submitted and not collected.
+    fn max_ahead(&self) -> usize {
+        1
+    }
+    /// Submits a step and collects it, when no other is in flight.
+    ///
+    /// # Errors
+    /// As [`Forward::submit`] and [`Forward::collect`].
+    fn forward(&mut self, batch: &Batch) -> impl Future<Output = Result<Vec<u32>>> {
+        let submitted = self.submit(batch);
+        async move {
+            submitted?;
+            self.collect().await
+        }
+    }
+    /// Milliseconds that the device needed for the step that was collected last, where it can tell.
     fn gpu_ms(&self) -> Option<f64> {
         None
     }
-    /// Milliseconds that the CPU needed to hand the last step to the device, where that is somebody else.
+    /// Milliseconds that the CPU needed to hand that step to the device, where that is somebody else.
     fn encode_ms(&self) -> Option<f64> {
         None
     }
@@ -184,6 +236,6 @@ pub trait Logits: Forward {
     /// Runs a step and returns the logits of its rows, before edits. Shape [rows, V].
     ///
     /// # Errors
-    /// As [`Forward::forward`].
+    /// As [`Forward::forward`]. Steps that are in flight are thrown away.
     fn logits(&mut self, batch: &Batch) -> impl Future<Output = Result<Vec<Vec<f32>>>>;
 }

@@ -9,7 +9,7 @@ use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
     Attention, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Operand,
-    Projection, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS,
+    Projection, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, mask_words,
 };
 use crate::kv::GroupConfig;
 
@@ -56,10 +56,12 @@ pub struct Io {
     pub tables: BufferId,
     /// `[R]`
     pub rows: BufferId,
-    /// [R, 10 words]
+    /// [R, 11 words]
     pub samplings: BufferId,
     /// [edits, 5 words]
     pub edits: BufferId,
+    /// [R, ceil(V / 32) words]
+    pub masks: BufferId,
     /// [copies, 3 words]
     pub copies: BufferId,
     /// [R, V] f32
@@ -129,6 +131,7 @@ fn declare_io(recording: &mut Recording, config: &ModelConfig, layout: &Layout) 
         tables: scratch("tables", layout.groups.len() * limits.max_sequences * limits.max_blocks),
         rows: scratch("rows", limits.max_rows),
         samplings: scratch("samplings", limits.max_rows * SAMPLING_WORDS),
+        masks: scratch("masks", limits.max_rows * mask_words(config.vocab)),
         edits: scratch("edits", limits.max_edits * EDIT_WORDS),
         copies: scratch("copies", limits.max_copies * COPY_WORDS),
         logits: scratch("logits", limits.max_rows * config.vocab),
@@ -188,7 +191,8 @@ impl Recorder<'_> {
         for part in &parts {
             let scale = self.config.embedding_scale;
             let kernel = Embed { format: tensor.format, d, first_row: part.first, num_rows: part.num, scale };
-            self.recording.dispatch(kernel, &[part.buffer, self.io.tokens, self.act.x], RowClass::Any);
+            let buffers = [part.buffer, self.io.tokens, self.io.ids, self.act.x];
+            self.recording.dispatch(kernel, &buffers, RowClass::Any);
         }
         Ok((parts, tensor.format))
     }
@@ -308,7 +312,7 @@ impl Recorder<'_> {
         }
         self.recording.dispatch(EditLogits { vocab }, &[io.edits, io.samplings, io.logits], RowClass::Any);
         let kernel = Sample::new(vocab, &self.layout.tuning);
-        self.recording.dispatch(kernel, &[io.logits, io.samplings, io.ids], RowClass::Any);
+        self.recording.dispatch(kernel, &[io.logits, io.samplings, io.masks, io.ids], RowClass::Any);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::probe::probe;
 use super::rope::angles;
 use super::weights::Placement;
 use super::xxh64::Xxh64;
-use crate::compute::{CpuExecutor, Executor, Gpu, GpuExecutor, Recording, Step, Tuning};
+use crate::compute::{CpuExecutor, Executor, Gpu, GpuExecutor, Recording, Tuning};
 use crate::gguf::{ByteSource, Gguf};
 use crate::kernels::NOT_FINITE;
 use crate::kv::GroupConfig;
@@ -23,6 +23,9 @@ const WINDOW_BYTES: usize = 4 << 20;
 const FLUSH_BYTES: u64 = 32 << 20;
 /// Positions of rotation angles made at a time.
 const ANGLES_WINDOW: usize = 256;
+
+/// Steps on the device's queue, at most: more would only let it overshoot further.
+const MAX_AHEAD: usize = 4;
 
 /// How far loading has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +50,11 @@ pub struct Model<E: Executor> {
     pub(super) config: ModelConfig,
     pub(super) layout: Layout,
     plan: Plan,
-    io: Io,
+    pub(super) io: Io,
     pub(super) kv_layers: Vec<KvLayer>,
     layer_dispatches: usize,
+    /// The masks that are on the device, by their place there.
+    pub(super) masks: Vec<Rc<[u32]>>,
     /// Hash of the numbers and the weights.
     pub(super) fingerprint: u64,
 }
@@ -108,7 +113,8 @@ impl<E: Executor> Model<E> {
         let executor = make(Rc::new(recording)).await?;
         let mut hash = Xxh64::new(0);
         hash.update(&numbers(&config));
-        let mut model = Self { executor, config, layout, plan, io, kv_layers, layer_dispatches, fingerprint: 0 };
+        let mut model =
+            Self { executor, config, layout, plan, io, kv_layers, layer_dispatches, masks: Vec::new(), fingerprint: 0 };
         let factors = match rope_factors {
             Some(placement) => read_floats(source, &placement).await?,
             None => Vec::new(),
@@ -208,48 +214,6 @@ impl<E: Executor> Model<E> {
     pub fn layer_dispatches(&self) -> usize {
         self.layer_dispatches
     }
-
-    /// Writes a batch into the step's buffers.
-    fn write(&mut self, batch: &Batch) -> Result<Step> {
-        self.layout.limits.check(batch)?;
-        let (io, limits) = (self.io, self.layout.limits);
-        let mut words = Vec::with_capacity(batch.tokens.len() * 5);
-        for token in &batch.tokens {
-            words.extend([token.id, token.position, token.sequence, token.slots[0], token.slots[1]]);
-        }
-        self.executor.write(io.tokens, 0, &words);
-        for (group, tables) in batch.tables.iter().enumerate() {
-            for (sequence, table) in tables.iter().enumerate() {
-                let row = group * limits.max_sequences + sequence;
-                self.executor.write(io.tables, row * limits.max_blocks, table);
-            }
-        }
-        self.executor.write(io.rows, 0, &batch.rows);
-        words.clear();
-        for s in &batch.sampling {
-            words.extend([s.temperature.to_bits(), s.top_k, s.top_p.to_bits(), s.min_p.to_bits()]);
-            words.extend([s.repetition_penalty, s.frequency_penalty, s.presence_penalty].map(f32::to_bits));
-            #[expect(clippy::cast_possible_truncation, reason = "the two halves of the seed")]
-            words.extend([s.seed as u32, (s.seed >> 32) as u32, s.counter]);
-        }
-        self.executor.write(io.samplings, 0, &words);
-        words.clear();
-        for edit in &batch.edits {
-            // Kernels need finite numbers; no logit is anywhere near this.
-            words.extend([edit.row, edit.token, edit.seen, edit.count, edit.bias.max(-1e30).to_bits()]);
-        }
-        self.executor.write(io.edits, 0, &words);
-        words.clear();
-        words.extend(batch.copies.iter().flat_map(|copy| [copy.group, copy.from, copy.to]));
-        self.executor.write(io.copies, 0, &words);
-        let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        Ok(Step {
-            num_tokens: count(batch.tokens.len()),
-            num_rows: count(batch.rows.len()),
-            num_edits: count(batch.edits.len()),
-            num_copies: count(batch.copies.len()),
-        })
-    }
 }
 
 impl<E: Executor> Forward for Model<E> {
@@ -257,16 +221,23 @@ impl<E: Executor> Forward for Model<E> {
         self.layout.limits
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
         let step = self.write(batch)?;
-        let mut read = self.executor.run(&step, batch.num_submits, &[(self.io.ids, batch.rows.len())]).await?;
-        let ids = read.pop().unwrap_or_default();
+        self.executor.start(&step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        let ids = self.executor.finish().await?.pop().unwrap_or_default();
         match ids.iter().position(|&id| id == NOT_FINITE) {
             None => Ok(ids),
             Some(row) => {
                 Err(Error::WrongResult(format!("the logits of row {row} are not finite: nothing was drawn from them")))
             }
         }
+    }
+
+    fn max_ahead(&self) -> usize {
+        MAX_AHEAD
     }
 
     fn gpu_ms(&self) -> Option<f64> {

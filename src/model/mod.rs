@@ -8,6 +8,7 @@ mod batch;
 mod blocks;
 mod config;
 mod forward;
+mod inputs;
 mod loaded;
 mod memory;
 mod plan;
@@ -18,7 +19,9 @@ mod weights;
 mod xxh64;
 
 pub use autotune::{Choice, Precision, TUNING_BUDGET_MS, Timing, Tuned, TuningSource, autotune, tuning_key};
-pub use batch::{Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowSampling, TokenRow};
+pub use batch::{
+    Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowMask, RowSampling, Token, TokenRow,
+};
 pub use blocks::{KvBlocks, KvIdentity, KvLayer};
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
 pub use forward::{Graph, Io, Layout};

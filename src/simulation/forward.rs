@@ -36,6 +36,8 @@ pub struct SimForward {
     cost: CostModel,
     limits: BatchLimits,
     clock: VirtualClock,
+    /// What the step that was submitted takes, and its rows.
+    submitted: Option<(f64, usize)>,
 }
 
 /// What is generated: a letter, so that text comes out at once.
@@ -49,7 +51,7 @@ impl SimForward {
 
     /// A model that takes batches of `limits` and whose steps move `clock`.
     pub fn new(cost: CostModel, limits: BatchLimits, clock: VirtualClock) -> Self {
-        Self { cost, limits, clock }
+        Self { cost, limits, clock, submitted: None }
     }
 }
 
@@ -58,10 +60,16 @@ impl Forward for SimForward {
         self.limits
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
         self.limits.check(batch)?;
-        self.clock.advance(self.cost.step_ms(batch));
-        Ok(vec![ID; batch.rows.len()])
+        self.submitted = Some((self.cost.step_ms(batch), batch.rows.len()));
+        Ok(())
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        let (ms, num_rows) = self.submitted.take().unwrap_or_default();
+        self.clock.advance(ms);
+        Ok(vec![ID; num_rows])
     }
 }
 

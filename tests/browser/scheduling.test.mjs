@@ -36,6 +36,15 @@ describe(`many requests in ${BROWSER}`, () => {
       globalThis.helpers = {
         /** A prompt of so many tokens, which begins with `first`. */
         prompt: (length, first = 5) => Array.from({ length }, (_, i) => (i === 0 ? first : 5 + ((i * 7) % 200))),
+        /** Its metrics when nothing is on its way any more: the last answer may have been gone on with. */
+        settled: async (engine) => {
+          let metrics = await engine.metrics();
+          for (let before = -1; metrics.numSteps !== before; metrics = await engine.metrics()) {
+            before = metrics.numSteps;
+            await new Promise((resolve) => setTimeout(resolve, 100));
+          }
+          return metrics;
+        },
         /** An error as data. */
         failure: (promise) =>
           promise.then(
@@ -53,7 +62,7 @@ describe(`many requests in ${BROWSER}`, () => {
 
   test('what is counted is what answers say, and every step is told', async () => {
     await load();
-    const found = await inPage(async (engine, { prompt }) => {
+    const found = await inPage(async (engine, { prompt, settled }) => {
       const steps = [];
       const end = engine.onStep((step) => steps.push(step));
       const answers = await Promise.all(
@@ -61,7 +70,7 @@ describe(`many requests in ${BROWSER}`, () => {
           engine.completions.create({ prompt: prompt(30 + 8 * i, 9 + (i % 2)), n, max_tokens: 5 + i, temperature: 0 }),
         ),
       );
-      const [metrics, text] = [await engine.metrics(), await engine.metricsText()];
+      const [metrics, text] = [await settled(engine), await engine.metricsText()];
       end();
       return {
         steps,
@@ -94,7 +103,9 @@ describe(`many requests in ${BROWSER}`, () => {
     assert.equal(steps.length, metrics.numSteps);
     assert.ok(Math.abs(sum(steps.map((step) => step.encodeMs)) - metrics.encodeMs.sum) < 1e-6);
     const parts = steps.flatMap((step) => step.parts);
-    assert.equal(sum(parts.map((part) => part.end - part.start)), metrics.computedTokens);
+    // Parts of answers that had ended may be left out.
+    const numTold = sum(parts.map((part) => part.end - part.start));
+    assert.ok(numTold <= metrics.computedTokens && numTold + metrics.overshotTokens >= metrics.computedTokens);
     for (const { id, usage, num } of answers) {
       const own = parts.filter((part) => part.request === id);
       assert.deepEqual(
@@ -105,6 +116,46 @@ describe(`many requests in ${BROWSER}`, () => {
     }
     assert.ok(parts.every((part) => answers.some(({ id }) => id === part.request)));
     assert.ok(steps.every((step) => step.startMs <= step.endMs && step.endMs > 0 && step.preempted.length === 0));
+  });
+
+  test('answers are the same whatever is in flight, and nothing behind a stop shows', async () => {
+    const answers = async (maxStepsAhead) => {
+      await load({ maxStepsAhead });
+      return inPage(async (engine, { prompt, settled }) => {
+        // Without the model's own end among them, so that answers have a length.
+        const allowed_token_ids = Array.from({ length: 100 }, (_, i) => 70 + i);
+        const ask = (params) => engine.completions.create({ allowed_token_ids, max_tokens: 24, ...params });
+        const [greedy, drawn] = await Promise.all([
+          ask({ prompt: prompt(30, 9), temperature: 0 }),
+          ask({ prompt: prompt(40, 10), seed: 5, n: 2 }),
+        ]);
+        const penalised = await ask({ prompt: prompt(30, 11), seed: 6, frequency_penalty: 1 });
+        const few = await ask({ prompt: prompt(30, 12), seed: 7, allowed_token_ids: [70, 71, 72] });
+        const whole = drawn.choices[0].text;
+        const stop = whole.slice(whole.length / 2, whole.length / 2 + 2);
+        const stopped = await ask({ prompt: prompt(40, 10), seed: 5, stop });
+        const pieces = await Promise.all([70, 71, 72].map((id) => engine.detokenize([id])));
+        const told = [greedy, drawn, penalised, few, stopped].map(({ choices, usage }) => ({ choices, usage }));
+        return { told, stop, pieces, metrics: await settled(engine) };
+      });
+    };
+    const [expected, ahead] = [await answers(1), await answers(4)];
+    assert.deepEqual(ahead.told, expected.told);
+    const { told, stop, pieces, metrics } = ahead;
+    const [, drawn, , few, stopped] = told;
+    assert.ok(stop !== '' && !stopped.choices[0].text.includes(stop), JSON.stringify([stop, stopped]));
+    assert.ok(drawn.choices[0].text.startsWith(stopped.choices[0].text));
+    assert.equal(stopped.choices[0].finish_reason, 'stop');
+    const strip = (text, piece) => (piece === '' ? text : text.split(piece).join(''));
+    assert.equal(pieces.reduce(strip, few.choices[0].text), '', JSON.stringify([pieces, few]));
+    assert.deepEqual([expected.metrics.numStepsAhead, expected.metrics.overshotTokens], [0, 0]);
+    assert.ok(metrics.numStepsAhead > 20 && metrics.overshotTokens > 0, JSON.stringify(metrics));
+    const num = told.reduce((sum, { usage }) => sum + usage.completion_tokens, 0);
+    assert.equal(metrics.generatedTokens, num);
+    const bad = await inPage((engine, { failure }) =>
+      failure(engine.completions.create({ prompt: 'a', allowed_token_ids: [1e6] })),
+    );
+    assert.deepEqual([bad.code, bad.message.includes('allowed_token_ids')], ['bad_request', true]);
   });
 
   test('n answers: equal when greedy, different when drawn, and the prompt is computed once', async () => {
@@ -134,7 +185,7 @@ describe(`many requests in ${BROWSER}`, () => {
     const grown = (name) => found.metrics[name] - found.before[name];
     assert.equal(grown('promptTokens'), 40);
     // The last token of each answer is drawn and never computed.
-    assert.equal(grown('computedTokens'), 40 + usage.completion_tokens - 3);
+    assert.equal(grown('computedTokens') - grown('overshotTokens'), 40 + usage.completion_tokens - 3);
   });
 
   test('more answers than a step can draw follow, and a burst on an idle engine is not refused', async () => {

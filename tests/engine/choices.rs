@@ -120,8 +120,9 @@ fn derived(index: usize) -> u64 {
 
 #[test]
 fn each_choice_can_be_cancelled_at_any_point() {
-    for (cancelled, steps_before) in (0..3).flat_map(|choice| (0..8).map(move |steps| (choice, steps))) {
-        let options = EngineOptions { budget_tokens: 16, ..EngineOptions::default() };
+    let cases = (0..3).flat_map(|choice| (0..8).flat_map(move |steps| [1, 2, 4].map(|num| (choice, steps, num))));
+    for (cancelled, steps_before, num_ahead) in cases {
+        let options = EngineOptions { budget_tokens: 16, max_steps_ahead: Some(num_ahead), ..EngineOptions::default() };
         let mut runner = Setup { options, ..Setup::default() }.build();
         let blocker = runner.submit(&request(20, 4, 0));
         let ids = runner.submit_choices(&sampled(33, 6), 3);

@@ -13,7 +13,7 @@ use pagewise::engine::{
 };
 use pagewise::gguf::{Array, Metadata, Value};
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
-use pagewise::model::{Batch, BatchLimits, Forward, KvBlocks, KvIdentity, LogitEdit, RowSampling};
+use pagewise::model::{Batch, BatchLimits, Forward, KvBlocks, KvIdentity, LogitEdit, RowSampling, Token};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 
@@ -26,6 +26,8 @@ pub struct Row<'a> {
     pub tokens: &'a [u32],
     pub sampling: RowSampling,
     pub edits: &'a [LogitEdit],
+    /// The tokens that may be drawn.
+    pub mask: Option<&'a [u32]>,
 }
 
 /// Draws the next token from a hash of all it may depend on; a byte, never the end.
@@ -42,8 +44,14 @@ pub fn hash(row: &Row) -> u32 {
             mix(u64::from(value));
         }
     }
-    // A small alphabet, so that tokens repeat.
-    97 + u32::try_from((state >> 32) % 20).unwrap()
+    let choose = |num: usize| usize::try_from((state >> 32) % num as u64).unwrap();
+    let Some(mask) = row.mask else {
+        // A small alphabet, so that tokens repeat.
+        return 97 + u32::try_from(choose(20)).unwrap();
+    };
+    let is_allowed = |&token: &u32| mask[token as usize / 32] >> (token % 32) & 1 != 0;
+    let allowed: Vec<u32> = (0..u32::try_from(VOCAB_SIZE).unwrap()).filter(is_allowed).collect();
+    allowed[choose(allowed.len())]
 }
 
 type Draw = Box<dyn Fn(&Row) -> u32>;
@@ -55,7 +63,11 @@ pub struct Fake {
     slots: Vec<Vec<Option<(u32, u32)>>>,
     pub identity: KvIdentity,
     draw: Draw,
-    /// Results of coming steps; when empty, steps succeed.
+    times: Option<(f64, f64)>,
+    /// What the last step drew, as it would be on the device, and the steps in flight.
+    ids: Vec<u32>,
+    in_flight: VecDeque<Vec<u32>>,
+    /// Results of coming steps, in the order in which they are collected; when empty, steps succeed.
     pub outcomes: Rc<RefCell<VecDeque<Result<()>>>>,
     /// Every batch that was computed.
     pub batches: Rc<RefCell<Vec<Batch>>>,
@@ -76,14 +88,18 @@ impl Fake {
     fn write(&mut self, batch: &Batch) {
         let mut written = std::collections::BTreeSet::new();
         for (index, token) in batch.tokens.iter().enumerate() {
-            assert!((token.id as usize) < VOCAB_SIZE);
+            let id = match token.token {
+                Token::Id(id) => id,
+                Token::Drawn(row) => self.ids[row as usize],
+            };
+            assert!((id as usize) < VOCAB_SIZE || matches!(token.token, Token::Drawn(_)));
             for (group, slots) in self.slots.iter_mut().enumerate() {
                 let slot = token.slots[group] as usize;
                 assert!(written.insert((group, slot)), "slot {slot} is written twice in a step");
                 let table = &batch.tables[group][token.sequence as usize];
                 let (block, offset) = (token.position as usize / BLOCK_SIZE, token.position as usize % BLOCK_SIZE);
                 assert_eq!(slot, table[block] as usize * BLOCK_SIZE + offset, "the table leads to the slot");
-                slots[slot] = Some((token.id, token.position));
+                slots[slot] = Some((id, token.position));
             }
             let continues = index.checked_sub(1).map(|before| batch.tokens[before]).is_none_or(|before| {
                 let next = (before.sequence, before.position + 1);
@@ -114,6 +130,7 @@ impl Fake {
         assert!(batch.rows.len() <= max_rows && batch.edits.len() <= max_edits && batch.copies.len() <= max_copies);
         assert_eq!(batch.rows.len(), batch.sampling.len());
         assert!(batch.rows.is_sorted());
+        assert!(batch.masks.is_sorted_by(|a, b| a.row < b.row), "one mask a row");
         assert_eq!(batch.tables.len(), self.groups.len());
         let mut keys: Vec<_> = batch.edits.iter().map(|edit| (edit.row, edit.token)).collect();
         keys.dedup();
@@ -131,12 +148,15 @@ impl Forward for Fake {
         self.limits
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+    fn max_ahead(&self) -> usize {
+        4
+    }
+
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
         self.check_limits(batch);
+        assert!(self.in_flight.len() < self.max_ahead());
         self.copy(batch);
         self.write(batch);
-        // Whoever drops a step does it here.
-        YieldOnce::default().await;
         let mut ids = Vec::new();
         for (index, token) in batch.tokens.iter().enumerate() {
             let (sequence, position) = (token.sequence as usize, token.position as usize);
@@ -147,10 +167,29 @@ impl Forward for Fake {
             }
             for row in (0..batch.rows.len()).filter(|&row| batch.rows[row] as usize == index) {
                 let edits: Vec<_> = batch.edits.iter().filter(|edit| edit.row as usize == row).copied().collect();
-                ids.push((self.draw)(&Row { tokens: &tokens, sampling: batch.sampling[row], edits: &edits }));
+                let mask = batch.masks.iter().find(|mask| mask.row as usize == row).map(|mask| &*mask.allowed);
+                ids.push((self.draw)(&Row { tokens: &tokens, sampling: batch.sampling[row], edits: &edits, mask }));
             }
         }
         self.batches.borrow_mut().push(batch.clone());
+        self.ids.clone_from(&ids);
+        self.in_flight.push_back(ids);
+        Ok(())
+    }
+
+    fn gpu_ms(&self) -> Option<f64> {
+        self.times.map(|(gpu_ms, _)| gpu_ms)
+    }
+
+    fn encode_ms(&self) -> Option<f64> {
+        self.times.map(|(_, encode_ms)| encode_ms)
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        assert!(!self.in_flight.is_empty());
+        // Whoever drops a step does it here.
+        YieldOnce::default().await;
+        let ids = self.in_flight.pop_front().unwrap();
         self.outcomes.borrow_mut().pop_front().unwrap_or(Ok(())).map(|()| ids)
     }
 }
@@ -201,6 +240,8 @@ pub struct Setup {
     pub groups: Vec<GroupConfig>,
     pub options: EngineOptions,
     pub draw: Draw,
+    /// What a step is said to take the device, and what to hand it over.
+    pub times: Option<(f64, f64)>,
 }
 
 impl Default for Setup {
@@ -218,6 +259,7 @@ impl Default for Setup {
             groups: vec![GroupConfig { num_blocks: 64, window: None }],
             options: EngineOptions::default(),
             draw: Box::new(hash),
+            times: None,
         }
     }
 }
@@ -243,6 +285,9 @@ impl Setup {
                 block_words: vec![BLOCK_SIZE * SLOT_WORDS; self.groups.len()],
             },
             draw: self.draw,
+            times: self.times,
+            ids: Vec::new(),
+            in_flight: VecDeque::new(),
             outcomes: Rc::clone(&outcomes),
             batches: Rc::clone(&batches),
         };
@@ -315,6 +360,18 @@ impl Runner {
             self.collect(event);
         }
         events
+    }
+
+    /// Has a step begin and drops it where it waits; false if it has nothing to wait for.
+    pub fn drop_step(&mut self) -> bool {
+        let polled = {
+            let step = std::pin::pin!(self.engine.step(|| self.clock_ms.get()));
+            step.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+        };
+        self.engine.kv().check().unwrap();
+        let std::task::Poll::Ready(events) = polled else { return true };
+        events.iter().for_each(|event| self.collect(event));
+        false
     }
 
     fn collect(&mut self, event: &Event) {

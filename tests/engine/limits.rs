@@ -19,7 +19,7 @@ fn refusal(change: impl FnOnce(&mut Request)) -> Error {
 #[test]
 fn values_out_of_range_are_named_with_asked_and_allowed() {
     type Change = fn(&mut Request);
-    let cases: [(Change, &str); 20] = [
+    let cases: [(Change, &str); 23] = [
         (|r| r.sampling.temperature = -0.1, "temperature: -0.1 asked, 0 to 2 allowed"),
         (|r| r.sampling.temperature = 2.5, "temperature: 2.5 asked, 0 to 2 allowed"),
         (|r| r.sampling.temperature = f32::NAN, "temperature: NaN asked, 0 to 2 allowed"),
@@ -39,6 +39,9 @@ fn values_out_of_range_are_named_with_asked_and_allowed() {
         (|r| r.prompt.clear(), "prompt: 0 tokens asked, at least 1 allowed"),
         (|r| r.prompt[2] = 260, "prompt: token id 260 asked, below 260 allowed"),
         (|r| r.stop_token_ids = vec![999], "stop_token_ids: token id 999 asked, below 260 allowed"),
+        (|r| r.allowed_token_ids = Some(vec![]), "allowed_token_ids: 0 ids asked, 1 to 260 allowed"),
+        (|r| r.allowed_token_ids = Some(vec![1; 261]), "allowed_token_ids: 261 ids asked, 1 to 260 allowed"),
+        (|r| r.allowed_token_ids = Some(vec![3, 260]), "allowed_token_ids: token id 260 asked, below 260 allowed"),
         (|r| r.max_tokens = Some(0), "max_tokens: 0 asked, at least 1 allowed"),
         (|r| r.stop = vec!["x".into(); MAX_STOP_STRINGS + 1], "stop: 17 strings asked, at most 16 allowed"),
         (|r| r.stop = vec![String::new()], "stop: a string of 0 bytes asked, 1 to 1024 bytes allowed"),

@@ -1,6 +1,7 @@
 //! The engine over a model that is a hash function: everything but the arithmetic.
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "tests")]
 
+mod ahead;
 mod answers;
 mod caching;
 mod choices;

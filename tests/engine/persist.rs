@@ -250,16 +250,16 @@ fn another_model_or_format_is_named() {
         change(&mut runner);
         refused(&mut runner, &bytes)
     };
-    let weights = refusal(|runner| runner.engine.forward_mut().identity.model = 2);
+    let weights = refusal(|runner| block_on(runner.engine.forward_alone()).unwrap().identity.model = 2);
     assert!(weights.contains("another quantisation"), "{weights}");
     let model = refusal(|runner| {
-        let identity = &mut runner.engine.forward_mut().identity;
+        let identity = &mut block_on(runner.engine.forward_alone()).unwrap().identity;
         (identity.model, identity.name) = (2, "other".to_owned());
     });
     assert!(model.contains(r#"than "other": of "fake""#), "{model}");
-    let format = refusal(|runner| runner.engine.forward_mut().identity.kv = "f16");
+    let format = refusal(|runner| block_on(runner.engine.forward_alone()).unwrap().identity.kv = "f16");
     assert!(format.contains("keys and values in f32, the engine in f16"), "{format}");
-    let words = refusal(|runner| runner.engine.forward_mut().identity.block_words[0] = 64);
+    let words = refusal(|runner| block_on(runner.engine.forward_alone()).unwrap().identity.block_words[0] = 64);
     assert!(words.contains("[32] words"), "{words}");
     let mut runner = engine(64, false);
     assert!(refused(&mut runner, &bytes[..7]).contains("no saved prefix"));
@@ -267,7 +267,7 @@ fn another_model_or_format_is_named() {
     let version = forged(&bytes, |header| header[8] = 9);
     assert!(refused(&mut runner, &version).contains("version 9, version 1 is read here"));
     // Two engines with the same are the same, whatever they are called.
-    runner.engine.forward_mut().identity.name = "renamed".to_owned();
+    block_on(runner.engine.forward_alone()).unwrap().identity.name = "renamed".to_owned();
     assert_eq!(runner.engine.forward().kv_identity().model, 1);
     assert!(restore(&mut runner, &bytes, "").is_ok());
 }

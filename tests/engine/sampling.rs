@@ -113,7 +113,7 @@ pub fn reference(request: &Request, num_tokens: usize) -> Vec<u32> {
             counter,
             ..RowSampling::GREEDY
         };
-        answer.push(hash(&Row { tokens: &tokens, sampling, edits: &naive_edits(request, &answer) }));
+        answer.push(hash(&Row { tokens: &tokens, sampling, edits: &naive_edits(request, &answer), mask: None }));
     }
     answer
 }

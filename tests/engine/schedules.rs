@@ -1,5 +1,6 @@
 //! Whatever the schedule, answers are those of a request alone.
 
+use pagewise::Error;
 use pagewise::engine::{Batching, EngineOptions, FinishReason, Request, RequestId, SamplingParams, Timeouts};
 use pagewise::kv::GroupConfig;
 use proptest::prelude::*;
@@ -147,28 +148,20 @@ fn rows_and_edits_that_do_not_fit_wait_for_another_step() {
     }
 }
 
-#[test]
-fn a_dropped_step_did_not_happen() {
-    let request = request(50, 5, 0);
-    let mut runner = Setup::default().build();
-    let id = runner.submit(&request);
-    while runner.engine.has_work() {
-        {
-            let step = std::pin::pin!(runner.engine.step(|| 0.0));
-            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-            assert!(step.poll(&mut context).is_pending());
-        }
-        runner.engine.kv().check().unwrap();
-        runner.step();
-    }
-    assert_eq!(runner.answers[&id].ids, reference(&request, 5));
-}
-
 /// What happens before a step.
 #[derive(Debug, Clone)]
 enum Act {
-    Submit { asked: Box<Request>, num_choices: usize },
-    Cancel { index: usize },
+    Submit {
+        asked: Box<Request>,
+        num_choices: usize,
+    },
+    Cancel {
+        index: usize,
+    },
+    /// A step fails: the next that is collected.
+    Fail,
+    /// A step is dropped while it waits.
+    Drop,
     Nothing,
 }
 
@@ -192,6 +185,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => submit,
         1 => any::<usize>().prop_map(|index| Act::Cancel { index }),
+        1 => prop_oneof![5 => Just(Act::Drop), 1 => Just(Act::Fail)],
         6 => Just(Act::Nothing),
     ]
 }
@@ -210,6 +204,8 @@ proptest! {
         batching in prop_oneof![4 => Just(Batching::Continuous), 1 => Just(Batching::Static), 1 => Just(Batching::None)],
         chunked_prefill in prop_oneof![3 => Just(true), 1 => Just(false)],
         step_target_ms in proptest::option::of(1.0..40.0_f64),
+        num_ahead in 1..5_usize,
+        stops in any::<bool>(),
     ) {
         let mut setup = Setup { groups: pool(num_blocks), ..Setup::default() };
         // At least the blocks that the window can touch; up to that, a sequence could not be of any length.
@@ -217,19 +213,29 @@ proptest! {
             GroupConfig { num_blocks: window.div_ceil(16) + 1 + spare, window: Some(window) }
         }));
         setup.options = EngineOptions {
-            budget_tokens, batching, chunked_prefill, step_target_ms, priority_step_ms: 100.0, ..setup.options
+            budget_tokens,
+            batching,
+            chunked_prefill,
+            step_target_ms,
+            priority_step_ms: 100.0,
+            max_steps_ahead: Some(num_ahead),
+            ..setup.options
         };
         setup.limits.max_rows = max_rows;
         setup.limits.max_edits = max_edits;
         let mut runner = setup.build();
         let mut asked: Vec<(RequestId, Vec<u32>, bool)> = Vec::new();
         let mut cancelled = Vec::new();
+        let mut has_failed = false;
         for act in acts {
             match act {
-                Act::Submit { asked: request, num_choices } => {
+                Act::Submit { asked: mut request, num_choices } => {
+                    // Any token ends an answer in one of 20 places.
+                    request.stop_token_ids.extend(stops.then_some(100));
                     let ids = runner.submit_choices(&request, num_choices);
                     let timed = request.timeouts != Timeouts::default();
-                    asked.extend(ids.into_iter().zip(alone(&request, num_choices)).map(|(id, ids)| (id, ids, timed)));
+                    let expected = alone(&request, num_choices).into_iter().map(|ids| until_stop(ids, &request));
+                    asked.extend(ids.into_iter().zip(expected).map(|(id, ids)| (id, ids, timed)));
                 }
                 Act::Cancel { index } if !asked.is_empty() => {
                     let id = asked[index % asked.len()].0;
@@ -241,27 +247,47 @@ proptest! {
                     }
                     runner.engine.kv().check().unwrap();
                 }
+                Act::Fail => {
+                    has_failed = true;
+                    runner.outcomes.borrow_mut().push_back(Err(Error::WrongResult("NaN logits".to_owned())));
+                }
+                Act::Drop => drop(runner.drop_step()),
                 _ => {}
             }
             runner.step();
         }
         runner.finish();
+        let metrics = runner.engine.metrics();
+        let num_drawn: usize = runner.batches.borrow().iter().map(|batch| batch.rows.len()).sum();
+        let num_told: usize = runner.answers.values().map(|answer| answer.ids.len()).sum();
+        prop_assert_eq!(metrics.generated_tokens, num_told as u64);
+        prop_assert!(has_failed || num_told as u64 + metrics.overshot_tokens == num_drawn as u64);
+        prop_assert!(num_ahead > 1 || metrics.num_steps_ahead == 0);
         for (id, expected, timed) in &asked {
             let answer = &runner.answers[id];
-            if cancelled.contains(id) || (*timed && answer.error.is_some()) {
+            if cancelled.contains(id) || ((*timed || has_failed) && answer.error.is_some()) {
                 prop_assert!(answer.end.is_none() && expected.starts_with(&answer.ids));
             } else {
                 prop_assert_eq!(&answer.ids, expected);
-                prop_assert_eq!(answer.reason(), Some(FinishReason::Length));
+                let is_stopped = stops && expected.last() == Some(&100);
+                let reason = if is_stopped { FinishReason::Stop } else { FinishReason::Length };
+                prop_assert_eq!(answer.reason(), Some(reason));
             }
         }
     }
 }
 
+/// An answer up to its first stop token.
+fn until_stop(ids: Vec<u32>, request: &Request) -> Vec<u32> {
+    let end = ids.iter().position(|id| request.stop_token_ids.contains(id)).map_or(ids.len(), |at| at + 1);
+    ids[..end].to_vec()
+}
+
 /// The choices of a request that has the engine for itself.
 fn alone(request: &Request, num_choices: usize) -> Vec<Vec<u32>> {
     let mut runner = Setup::default().build();
-    let ids = runner.submit_choices(&Request { timeouts: Timeouts::default(), ..request.clone() }, num_choices);
+    let asked = Request { timeouts: Timeouts::default(), stop_token_ids: Vec::new(), ..request.clone() };
+    let ids = runner.submit_choices(&asked, num_choices);
     runner.finish();
     let answers: Vec<_> = ids.iter().map(|id| runner.answers[id].ids.clone()).collect();
     assert_eq!(answers[0], reference(request, request.max_tokens.unwrap()));

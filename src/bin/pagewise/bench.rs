@@ -3,7 +3,7 @@
 use crate::device::{self, DeviceArgs, ExecutorKind, MemoryArgs, NativeModel};
 use crate::output;
 use pagewise::compute::{ExecutorStats, Step};
-use pagewise::engine::{CacheOptions, Engine, EngineOptions, Event, Request, SamplingParams, Timings};
+use pagewise::engine::{CacheOptions, Engine, Event, Request, SamplingParams, Timings};
 use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
 use pagewise::model::{DEFAULT_CONTEXT_LENGTH, Logits, ModelConfig, ModelOptions};
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let options = ModelOptions { max_sequences: Some(1), ..memory.options() };
     let model = NativeModel::load(&opened, &args.device, &options)?;
     let groups = model.groups();
-    let mut engine = Engine::new(model, tokenizer, groups, EngineOptions::default());
+    let mut engine = Engine::new(model, tokenizer, groups, args.device.engine_options());
     measure(&mut engine, WARM_UP_TOKENS.min(args.prompt_tokens), args.max_tokens.min(2))?;
     let runs = (0..args.runs).map(|_| measure(&mut engine, args.prompt_tokens, args.max_tokens));
     let runs = runs.collect::<Result<Vec<_>>>()?;

@@ -6,7 +6,7 @@
 use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
 use crate::generate::SamplingArgs;
 use crate::{output, template};
-use pagewise::engine::{CacheOptions, CacheReport, Engine, EngineOptions, Event, FinishReason, Request};
+use pagewise::engine::{CacheOptions, CacheReport, Engine, Event, FinishReason, Request};
 use pagewise::engine::{Timings, Usage};
 use pagewise::model::{Logits, ModelOptions};
 use pagewise::text::{ChatTemplate, RenderOptions, Tokenizer, Transcripts};
@@ -163,7 +163,7 @@ impl Chat {
         let model = NativeModel::load(&opened, &args.device, &options)?;
         let groups = model.groups();
         Ok(Self {
-            engine: Engine::new(model, Rc::clone(&tokenizer), groups, EngineOptions::default()),
+            engine: Engine::new(model, Rc::clone(&tokenizer), groups, args.device.engine_options()),
             template,
             transcripts: Transcripts::new(tokenizer),
             messages: args.system.iter().map(|text| json!({ "role": "system", "content": text })).collect(),

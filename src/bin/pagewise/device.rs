@@ -3,6 +3,7 @@
 use crate::{output, tuning};
 use pagewise::Result;
 use pagewise::compute::{Executor, ExecutorStats, Gpu, GpuOptions, Recording};
+use pagewise::engine::EngineOptions;
 use pagewise::gguf::{FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
@@ -94,6 +95,10 @@ pub(crate) struct DeviceArgs {
     /// Use WebGPU's default limits and no optional feature, whatever the adapter offers.
     #[arg(long)]
     baseline: bool,
+    /// Steps on the device's queue at once, at most 4: 1 reads each one's tokens before the next is submitted. As many as
+    /// keep the device busy by default.
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u8).range(1..))]
+    max_steps_ahead: Option<u8>,
     /// Choose kernels by a fixed table instead of timing them (once for a model's shapes; remembered in the user's cache folder).
     #[arg(long)]
     no_autotune: bool,
@@ -109,6 +114,13 @@ enum PrecisionArg {
     Full,
     /// As fast as possible.
     Fast,
+}
+
+impl DeviceArgs {
+    /// How the engine works on it.
+    pub(crate) fn engine_options(&self) -> EngineOptions {
+        EngineOptions { max_steps_ahead: self.max_steps_ahead.map(usize::from), ..EngineOptions::default() }
+    }
 }
 
 /// Opens a model to be run: what cannot run at all is told first, whatever else may be wrong with the file.
@@ -223,10 +235,24 @@ impl Forward for NativeModel {
         }
     }
 
-    async fn forward(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+    fn submit(&mut self, batch: &Batch) -> Result<()> {
         match self {
-            NativeModel::Cpu(model) => model.forward(batch).await,
-            NativeModel::Gpu(model) => model.forward(batch).await,
+            NativeModel::Cpu(model) => model.submit(batch),
+            NativeModel::Gpu(model) => model.submit(batch),
+        }
+    }
+
+    async fn collect(&mut self) -> Result<Vec<u32>> {
+        match self {
+            NativeModel::Cpu(model) => model.collect().await,
+            NativeModel::Gpu(model) => model.collect().await,
+        }
+    }
+
+    fn max_ahead(&self) -> usize {
+        match self {
+            NativeModel::Cpu(model) => model.max_ahead(),
+            NativeModel::Gpu(model) => model.max_ahead(),
         }
     }
 

@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Add to a token's logit before drawing; `-inf` forbids it (repeatable).
     #[arg(long, value_name = "ID=VALUE", value_parser = logit_bias)]
     logit_bias: Vec<(u32, f32)>,
+    /// Draw no other tokens than these (repeatable).
+    #[arg(long, value_name = "ID")]
+    allowed_token_id: Vec<u32>,
     #[command(flatten)]
     memory: MemoryArgs,
     #[command(flatten)]
@@ -119,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let request = args.request(args.input.ids(gguf, &tokenizer)?, seed);
     let options = ModelOptions { max_sequences: Some(1), ..args.memory.options() };
     let model = NativeModel::load(&opened, &args.device, &options)?;
-    let answer = answer(model, tokenizer, request, !args.json)?;
+    let answer = answer(model, tokenizer, args.device.engine_options(), request, !args.json)?;
     if args.json {
         output::print_json(&answer.to_json(seed));
     } else if !answer.text.ends_with('\n') {
@@ -135,6 +138,7 @@ impl Args {
             max_tokens: self.max_tokens,
             sampling: self.sampling.params(seed),
             logit_bias: self.logit_bias.clone(),
+            allowed_token_ids: Some(self.allowed_token_id.clone()).filter(|ids| !ids.is_empty()),
             stop: self.stop.clone(),
             stop_token_ids: self.stop_token_id.clone(),
             ..Request::default()
@@ -181,9 +185,15 @@ impl Answer {
 }
 
 /// Runs one request to its end, printing its text on the way if `streams`.
-fn answer(model: NativeModel, tokenizer: Rc<Tokenizer>, request: Request, streams: bool) -> Result<Answer> {
+fn answer(
+    model: NativeModel,
+    tokenizer: Rc<Tokenizer>,
+    options: EngineOptions,
+    request: Request,
+    streams: bool,
+) -> Result<Answer> {
     let (groups, adapter) = (model.groups(), model.adapter().to_owned());
-    let mut engine = Engine::new(model, tokenizer, groups, EngineOptions::default());
+    let mut engine = Engine::new(model, tokenizer, groups, options);
     let start = Instant::now();
     let now = || 1e3 * start.elapsed().as_secs_f64();
     engine.submit(request, now())?;

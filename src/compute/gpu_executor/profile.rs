@@ -1,7 +1,8 @@
 //! How long each dispatch of a step takes: every one in a pass of its own, between two timestamps.
 
-use super::{GpuExecutor, create, create_readback, map};
+use super::{GpuExecutor, create, create_readback};
 use crate::Result;
+use crate::compute::readback::Readback;
 use crate::compute::recording::Step;
 
 /// Timestamps of one query set, at most (WebGPU's limit).
@@ -47,11 +48,9 @@ impl GpuExecutor {
         }
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
         encoder.copy_buffer_to_buffer(&resolved, 0, &readback, 0, bytes);
-        self.gpu.queue.submit([encoder.finish()]);
-        let words = map(&self.gpu, &readback, bytes).await?;
-        readback.destroy();
+        let submission = self.gpu.queue.submit([encoder.finish()]);
+        let words = Readback::once(&self.gpu, readback, bytes, submission).await?;
         resolved.destroy();
-        self.gpu.fault()?;
         let period_ms = f64::from(self.gpu.queue.get_timestamp_period()) / 1e6;
         let tick = |pair: &[u32]| u64::from(pair[0]) | u64::from(pair[1]) << 32;
         let ms = |times: &[u32]| tick(&times[2..]).saturating_sub(tick(times)) as f64 * period_ms;

@@ -2,7 +2,10 @@
 
 use super::{Builder, Case, step};
 use crate::compute::{RowClass, Rows, Tuning};
-use crate::kernels::{Embed, Epilogue, FusedNorm, GatherRows, Operand, Projection, RmsNorm, RmsNormAdd, word};
+use crate::kernels::{
+    DRAWN, Embed, Epilogue, FusedNorm, GatherRows, NOT_FINITE, Operand, Projection, RmsNorm, RmsNormAdd, TOKEN_WORDS,
+    word,
+};
 use crate::quant::Format;
 
 /// A projection of `t` rows in every way that the tuning offers for that many.
@@ -111,17 +114,23 @@ pub fn fused_projection(
     b.finish(name, step(t), vec![y, x_next], false)
 }
 
-/// Embedding rows of a split table.
+/// Embedding rows of a split table; from the second on, every other token is one that the step before drew.
 pub fn embed(format: Format, t: usize, d: usize) -> Case {
     let mut b = Builder::new();
-    let tokens = b.tokens(t, 0, 24);
-    let tokens = b.input("tokens", tokens);
+    let mut tokens = b.tokens(t, 0, 24);
+    let mut drawn: Vec<u32> = tokens.chunks_exact(TOKEN_WORDS).rev().map(|token| token[0] + 8).collect();
+    for (row, token) in tokens.chunks_exact_mut(TOKEN_WORDS).enumerate().skip(1).step_by(2) {
+        token[0] = DRAWN | word(row);
+    }
+    // Nothing was drawn for the first of them.
+    drawn.iter_mut().skip(1).take(1).for_each(|id| *id = NOT_FINITE);
+    let (tokens, drawn) = (b.input("tokens", tokens), b.input("drawn", drawn));
     let x = b.floats("x", t * d);
     for part in 0..2 {
         let weights = b.random.weights(format, 16, d);
         let weights = b.input("weights", weights);
         let kernel = Embed { format, d, first_row: 16 * part, num_rows: 16, scale: 2.5 };
-        b.recording.dispatch(kernel, &[weights, tokens, x], RowClass::Any);
+        b.recording.dispatch(kernel, &[weights, tokens, drawn, x], RowClass::Any);
     }
     b.finish(format!("embed {} t={t} d={d}", format.name()), step(t), vec![x], true)
 }
