@@ -50,6 +50,8 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     // Lanes behind the last head repeat it and store nothing: all lanes meet the same barriers.
     let row = min(task, num_tasks - 1u);
     let token = tokens[row / HEADS];
+    // HEAD_QUADS, but compilers do not know; see attend_split.wgsl.
+    let num_quads = select(HEAD_QUADS, 0u, token.sequence == 0xffffffffu);
     let kv_head = (row % HEADS) / (HEADS / KV_HEADS);
     let table = TABLE_OFFSET + token.sequence * TABLE_STRIDE;
     var first = 0u;
@@ -59,7 +61,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
 
     var query: array<vec4<f32>, HEAD_QUADS>;
     var sum: array<vec4<f32>, HEAD_QUADS>;
-    for (var i = 0u; i < HEAD_QUADS; i += 1u) {
+    for (var i = 0u; i < num_quads; i += 1u) {
         query[i] = q[row * HEAD_QUADS + i];
         sum[i] = vec4<f32>(0.0);
     }
@@ -69,7 +71,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
         let slot = tables[table + j / 16u] * 16u + j % 16u;
         let base = (slot * KV_HEADS + kv_head) * HEAD_QUADS;
         var products = vec4<f32>(0.0);
-        for (var i = 0u; i < HEAD_QUADS; i += 1u) {
+        for (var i = 0u; i < num_quads; i += 1u) {
             products += query[i] * k_quad(base + i);
         }
         let score = products.x + products.y + products.z + products.w;
@@ -77,13 +79,13 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
             let shrink = exp(highest - score);
             highest = score;
             total *= shrink;
-            for (var i = 0u; i < HEAD_QUADS; i += 1u) {
+            for (var i = 0u; i < num_quads; i += 1u) {
                 sum[i] *= shrink;
             }
         }
         let weight = exp(score - highest);
         total += weight;
-        for (var i = 0u; i < HEAD_QUADS; i += 1u) {
+        for (var i = 0u; i < num_quads; i += 1u) {
             sum[i] += weight * v_quad(base + i);
         }
     }

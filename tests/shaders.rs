@@ -88,7 +88,7 @@ fn the_cases_cover_every_kernel_and_piece() {
     }
     let packable = Format::ALL.into_iter().filter(|format| format.wgsl().contains("fn load_packed("));
     assert_eq!(formats_of("matmul_int8"), packable.map(Format::wgsl).collect(), "formats of matmul_int8");
-    for stem in ["matvec", "rms_norm", "rms_norm_add", "rope_store", "attention"] {
+    for stem in ["matvec", "rms_norm", "rms_norm_add", "rope_store", "attention", "attend_split"] {
         for reduce in Reduce::ALL {
             let is_there = variants.iter().any(|v| v.shader.stem == stem && v.shader.reduce == Some(reduce));
             assert!(is_there, "{stem} with {reduce:?}");

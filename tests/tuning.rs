@@ -1,17 +1,26 @@
 //! What is tried, in order, when a device computes wrongly.
 #![cfg(not(target_arch = "wasm32"))]
 
-use pagewise::compute::{Lanes, ManyRows, Reduce, Tuning};
+use pagewise::compute::{FewAttention, Lanes, ManyAttention, ManyRows, Reduce, Tuning};
 
 #[test]
 fn each_fallback_shares_less_and_the_last_shares_nothing() {
     let gpu = Tuning { max_tokens: 7, cuts_steps: false, ..Tuning::GPU };
-    let subgroups = gpu.with_lanes(Reduce::Subgroup, 32);
+    let subgroups = Tuning { row_lanes: 8, ..gpu.with_lanes(Reduce::Subgroup, 32) };
     let most = Tuning { many: ManyRows::TileF16 { rows: 64 }, few_in_bytes: true, ..subgroups };
     let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, few_in_bytes: false, ..most };
-    let without_subgroups = f32.with_lanes(Reduce::Workgroup, 32);
+    let without_subgroups = Tuning { row_lanes: 1, ..f32.with_lanes(Reduce::Workgroup, 32) };
     // The plan was made with these sizes.
-    let alone = Tuning { max_tokens: 7, cuts_steps: false, fused_norms: false, ..Tuning::SOFTWARE };
+    let alone = Tuning {
+        few_attention: FewAttention::PerQuery,
+        many_attention: ManyAttention::PerQuery,
+        max_tokens: 7,
+        cuts_steps: false,
+        fused_norms: false,
+        ..Tuning::SOFTWARE
+    };
+    let software = Tuning { max_tokens: 7, cuts_steps: false, ..Tuning::SOFTWARE };
+    assert_eq!(software.fallbacks(), [software, alone]);
     assert_eq!(most.fallbacks(), [most, f32, without_subgroups, alone]);
     assert_eq!(without_subgroups.fallbacks(), [without_subgroups, alone]);
     assert_eq!(alone.fallbacks(), [alone]);

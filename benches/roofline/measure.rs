@@ -132,7 +132,8 @@ impl Subject {
     pub(crate) async fn kernels(&mut self, context: usize) -> Result<Option<BTreeMap<String, KernelTimes>>> {
         // Fills the step's buffers; its numbers are those of the last step.
         self.decode(context).await?;
-        let step = Step { num_tokens: 1, num_rows: 1, ..Step::default() };
+        let longest = u32::try_from(context).unwrap_or(u32::MAX);
+        let step = Step { num_tokens: 1, num_rows: 1, longest, ..Step::default() };
         let Some(times) = self.model.executor_mut().profile(&step).await? else { return Ok(None) };
         let recording = self.model.executor().recording();
         let mut kernels = BTreeMap::<String, KernelTimes>::new();

@@ -32,3 +32,26 @@ fn reduce_min_u32(value: u32, lane: u32, group: u32) -> u32 {
     }
     return smallest;
 }
+
+// The task of a workgroup, where it has one: so that compilers see that its lanes take the same way.
+fn task_of(workgroup: u32, group: u32) -> u32 {
+    return workgroup;
+}
+
+// The sum over the `slices` (a power of two) neighbouring lanes that share a position.
+fn reduce_slices(value: f32, slices: u32) -> f32 {
+    var total = value;
+    for (var mask = 1u; mask < slices; mask *= 2u) {
+        total += subgroupShuffleXor(total, mask);
+    }
+    return total;
+}
+
+// The sum over the lanes that are `slices` apart.
+fn reduce_places4(value: vec4<f32>, slices: u32, lane: u32, group: u32) -> vec4<f32> {
+    var total = value;
+    for (var mask = slices; mask < LANES; mask *= 2u) {
+        total += subgroupShuffleXor(total, mask);
+    }
+    return total;
+}

@@ -60,3 +60,17 @@ fn reduce_min_u32(value: u32, lane: u32, group: u32) -> u32 {
     workgroupBarrier();
     return tree_u32[base];
 }
+
+// The task of a workgroup, where it has one: so that compilers see that its lanes take the same way.
+fn task_of(workgroup: u32, group: u32) -> u32 {
+    return workgroup;
+}
+
+// Here `slices` is 1: a tree for each score would cost more than neighbours reading neighbouring words saves.
+fn reduce_slices(value: f32, slices: u32) -> f32 {
+    return value;
+}
+
+fn reduce_places4(value: vec4<f32>, slices: u32, lane: u32, group: u32) -> vec4<f32> {
+    return reduce_sum4(value, lane, group);
+}

@@ -22,4 +22,4 @@ pub use recording::{
     Access, BufferId, BufferInfo, Dispatch, FEW_ROWS, Kernel, Purpose, Recording, RowClass, Rows, Step,
 };
 pub use shader::{Reduce, Shader};
-pub use tuning::{AdapterKind, Lanes, ManyRows, Tuning};
+pub use tuning::{AdapterKind, FewAttention, Lanes, ManyAttention, ManyRows, Tuning};

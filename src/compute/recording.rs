@@ -46,6 +46,10 @@ pub struct Step {
     pub num_edits: u32,
     /// Cache rows to copy.
     pub num_copies: u32,
+    /// Tokens of context that the step's longest sequence has, those of the step included.
+    pub longest: u32,
+    /// Nothing: shaders see the sizes as a uniform, which is a multiple of 16 bytes.
+    pub reserved: [u32; 3],
 }
 
 /// Which rows a dispatch runs over.

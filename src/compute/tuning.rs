@@ -79,6 +79,27 @@ impl Lanes {
     }
 }
 
+/// How few rows attend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FewAttention {
+    /// One dispatch rotates and stores; in a second one every (token, head) reads its keys and values itself.
+    PerQuery,
+    /// One dispatch does all that, split over the sequence, and heads share what they read; a second one ends it where
+    /// there are several splits.
+    Split,
+}
+
+/// How many rows attend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManyAttention {
+    /// Every (token, head) reads its keys and values itself.
+    PerQuery,
+    /// Queries that share keys and values are lanes that read them together.
+    Shared,
+    /// Keys and values are shared in workgroup memory.
+    Tile,
+}
+
 /// Numbers and pieces that kernels are recorded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
@@ -100,6 +121,16 @@ pub struct Tuning {
     pub many: ManyRows,
     /// Whether the projections of few rows normalise their input on the way, which saves two dispatches a layer.
     pub fused_norms: bool,
+    /// How few rows attend.
+    pub few_attention: FewAttention,
+    /// How many rows attend.
+    pub many_attention: ManyAttention,
+    /// Tokens of a sequence that few rows attend to as one task.
+    pub split_tokens: usize,
+    /// Quads of queries that a lane keeps when few rows attend, at most 256: heads share a key as far as that goes.
+    pub query_quads: usize,
+    /// Lanes that share a position when few rows attend: a power of two, at most `lanes`, 1 without subgroups.
+    pub row_lanes: u32,
     /// Most tokens in a step.
     pub max_tokens: usize,
     /// Whether a long step is cut into several submissions, so that others who draw on the same device get their turn.
@@ -120,12 +151,19 @@ impl Tuning {
         few_in_bytes: false,
         many: ManyRows::Registers,
         fused_norms: false,
+        few_attention: FewAttention::Split,
+        many_attention: ManyAttention::Shared,
+        split_tokens: 64,
+        query_quads: 64,
+        row_lanes: 1,
         max_tokens: 32,
         cuts_steps: false,
     };
 
-    /// For other adapters that compute on the CPU, without subgroups.
-    pub const WIDE_SOFTWARE: Self = Self::SOFTWARE.with_lanes(Reduce::Workgroup, 8);
+    /// For other adapters that compute on the CPU, without subgroups. Lavapipe gains nothing from sharing when few rows
+    /// attend, and compiles that kernel for seconds.
+    pub const WIDE_SOFTWARE: Self =
+        Self { few_attention: FewAttention::PerQuery, ..Self::SOFTWARE }.with_lanes(Reduce::Workgroup, 8);
 
     /// For GPUs, without subgroups.
     pub const GPU: Self = Self {
@@ -138,6 +176,11 @@ impl Tuning {
         few_in_bytes: false,
         many: ManyRows::Tile { rows: 64 },
         fused_norms: true,
+        few_attention: FewAttention::Split,
+        many_attention: ManyAttention::Tile,
+        split_tokens: 64,
+        query_quads: 16,
+        row_lanes: 1,
         max_tokens: 256,
         cuts_steps: true,
     };
@@ -159,7 +202,8 @@ impl Tuning {
         if subgroup_lanes < 8 {
             return choice;
         }
-        choice.with_lanes(Reduce::Subgroup, subgroup_lanes.min(choice.lanes))
+        let row_lanes = if kind == AdapterKind::Gpu { 8 } else { 1 };
+        Self { row_lanes, ..choice.with_lanes(Reduce::Subgroup, subgroup_lanes.min(choice.lanes)) }
     }
 
     /// This choice and safer ones, to be tried in order: without rounding, then without subgroups, then without anything that
@@ -174,15 +218,21 @@ impl Tuning {
         };
         let in_f32 = Self { many, few_in_bytes: false, ..self };
         let lanes = Lanes { reduce: self.reduce, lanes: self.lanes, workgroup: self.workgroup }.without_subgroups();
-        let shared = Self { reduce: lanes.reduce, matvec: self.matvec.without_subgroups(), ..in_f32 };
+        let row_lanes = if lanes.reduce == self.reduce { self.row_lanes } else { 1 };
+        let shared = Self { reduce: lanes.reduce, matvec: self.matvec.without_subgroups(), row_lanes, ..in_f32 };
         for safer in [in_f32, shared] {
             if safer != last {
                 last = safer;
                 all.push(last);
             }
         }
-        let (max_tokens, cuts_steps) = (self.max_tokens, self.cuts_steps);
-        let alone = Self { max_tokens, cuts_steps, fused_norms: false, ..Self::SOFTWARE };
+        let alone = Self {
+            few_attention: FewAttention::PerQuery,
+            many_attention: ManyAttention::PerQuery,
+            max_tokens: self.max_tokens,
+            cuts_steps: self.cuts_steps,
+            ..Self::SOFTWARE
+        };
         if last != alone {
             all.push(alone);
         }

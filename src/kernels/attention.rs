@@ -1,5 +1,7 @@
 //! Attention over the paged cache; see `shaders/attention.wgsl`.
 
+use std::ops::Range;
+
 use half::f16;
 
 use super::projection::dot;
@@ -47,7 +49,9 @@ pub struct Attention {
 }
 
 /// Consecutive tokens in a block of the cache.
-const BLOCK_SIZE: usize = 16;
+pub(super) const BLOCK_SIZE: usize = 16;
+/// The highest score of no position at all.
+const LOWEST: f32 = -3.0e38;
 
 impl Kernel for Attention {
     fn shader(&self) -> Shader {
@@ -62,16 +66,8 @@ impl Kernel for Attention {
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("HEADS", constant(self.heads)),
-            ("KV_HEADS", constant(self.kv_heads)),
-            ("WINDOW", constant(self.window.unwrap_or(0))),
-            ("TABLE_OFFSET", constant(self.table_offset)),
-            ("TABLE_STRIDE", constant(self.table_stride)),
-            ("KV_F16", f64::from(u8::from(self.kv == KvFormat::F16))),
-            ("LANES", f64::from(self.tuning.lanes)),
-            ("GROUPS", f64::from(self.tuning.groups())),
-        ]
+        let lanes = [("LANES", self.tuning.lanes), ("GROUPS", self.tuning.groups())];
+        self.numbers().into_iter().chain(lanes.map(|(name, num)| (name, f64::from(num)))).collect()
     }
 
     fn grid(&self, step: &Step) -> [u32; 3] {
@@ -79,45 +75,89 @@ impl Kernel for Attention {
     }
 
     fn cache_bytes(&self, position: usize) -> u64 {
-        let num_seen = (position + 1).min(self.window.unwrap_or(usize::MAX));
         // Every query head reads the keys and values of its own key-value head.
-        (2 * self.heads * num_seen * 4 * self.kv.row_words(self.head_dim)) as u64
+        self.heads as u64 * self.head_bytes(self.num_seen(position))
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
         let (q, k, v) = (bindings.f32(0), bindings.u32(1), bindings.u32(2));
         let (tokens, tables, mut out) = (bindings.u32(3), bindings.u32(4), bindings.f32_mut(5));
-        let mut row = vec![0.0; self.head_dim];
-        let mut scores = Vec::new();
-        for t in 0..step.num_tokens as usize {
-            let token = &tokens[t * TOKEN_WORDS..][..TOKEN_WORDS];
-            let (position, sequence) = (token[1] as usize, token[2] as usize);
-            let table = &tables[self.table_offset + sequence * self.table_stride..][..self.table_stride];
-            let first = self.window.map_or(0, |window| (position + 1).saturating_sub(window));
-            let slot = |j: usize| table[j / BLOCK_SIZE] as usize * BLOCK_SIZE + j % BLOCK_SIZE;
-            for head in 0..self.heads {
-                let kv_head = head * self.kv_heads / self.heads;
-                let query = &q[(t * self.heads + head) * self.head_dim..][..self.head_dim];
-                scores.clear();
-                scores.extend((first..=position).map(|j| {
-                    self.read(&k, slot(j) * self.kv_heads + kv_head, &mut row);
-                    dot(query, &row)
-                }));
-                let highest = scores.iter().copied().fold(f32::MIN, f32::max);
-                scores.iter_mut().for_each(|score| *score = (*score - highest).exp());
-                let total: f32 = scores.iter().sum();
-                let out = &mut out[(t * self.heads + head) * self.head_dim..][..self.head_dim];
-                out.fill(0.0);
-                for (j, weight) in (first..=position).zip(&scores) {
-                    self.read(&v, slot(j) * self.kv_heads + kv_head, &mut row);
-                    out.iter_mut().zip(&row).for_each(|(out, value)| *out += weight / total * value);
-                }
-            }
+        for row in 0..step.num_tokens as usize * self.heads {
+            let position = tokens[row / self.heads * TOKEN_WORDS + 1] as usize;
+            let out = &mut out[row * self.head_dim..][..self.head_dim];
+            let seen = position + 1 - self.num_seen(position)..position + 1;
+            let (_, total) = self.part(row, seen, (&q, &k, &v), (&tokens, &tables), out);
+            out.iter_mut().for_each(|value| *value /= total);
         }
     }
 }
 
 impl Attention {
+    /// The constants that every kernel that attends has.
+    pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("HEADS", constant(self.heads)),
+            ("KV_HEADS", constant(self.kv_heads)),
+            ("WINDOW", constant(self.window.unwrap_or(0))),
+            ("TABLE_OFFSET", constant(self.table_offset)),
+            ("TABLE_STRIDE", constant(self.table_stride)),
+            ("KV_F16", f64::from(u8::from(self.kv == KvFormat::F16))),
+        ]
+    }
+
+    /// How many positions a token sees, its own included.
+    pub(super) fn num_seen(&self, position: usize) -> usize {
+        (position + 1).min(self.window.unwrap_or(usize::MAX))
+    }
+
+    /// Query heads that share a key-value head in one task, when each takes `quads` quads of what a lane can keep.
+    pub(super) fn shared_heads(&self, quads: usize) -> usize {
+        let all = self.heads / self.kv_heads;
+        let fits = |num: &usize| all.is_multiple_of(*num) && num * quads <= self.tuning.query_quads;
+        (1..=all).rev().find(fits).unwrap_or(1)
+    }
+
+    /// Bytes of the keys and values of one key-value head at `num` positions.
+    pub(super) fn head_bytes(&self, num: usize) -> u64 {
+        (2 * num * 4 * self.kv.row_words(self.head_dim)) as u64
+    }
+
+    /// Attention of a (token, head) over some of the positions that it sees: the sum of values, weighted by the
+    /// exponential of their scores' distance to the highest, in `out`; the highest score and the sum of the weights.
+    pub(super) fn part(
+        &self,
+        row: usize,
+        positions: Range<usize>,
+        (q, k, v): (&[f32], &[u32], &[u32]),
+        (tokens, tables): (&[u32], &[u32]),
+        out: &mut [f32],
+    ) -> (f32, f32) {
+        let sequence = tokens[row / self.heads * TOKEN_WORDS + 2] as usize;
+        let table = &tables[self.table_offset + sequence * self.table_stride..][..self.table_stride];
+        let kv_head = row % self.heads * self.kv_heads / self.heads;
+        let cache_row = |j: usize| {
+            let slot = table[j / BLOCK_SIZE] as usize * BLOCK_SIZE + j % BLOCK_SIZE;
+            slot * self.kv_heads + kv_head
+        };
+        let query = &q[row * self.head_dim..][..self.head_dim];
+        let mut values = vec![0.0; self.head_dim];
+        let scores = positions.clone().map(|j| {
+            self.read(k, cache_row(j), &mut values);
+            dot(query, &values)
+        });
+        let scores: Vec<_> = scores.collect();
+        let highest = scores.iter().copied().fold(LOWEST, f32::max);
+        out.fill(0.0);
+        let mut total = 0.0;
+        for (j, score) in positions.zip(scores) {
+            let weight = (score - highest).exp();
+            total += weight;
+            self.read(v, cache_row(j), &mut values);
+            out.iter_mut().zip(&values).for_each(|(out, value)| *out += weight * value);
+        }
+        (highest, total)
+    }
+
     fn read(&self, cache: &[u32], row: usize, values: &mut [f32]) {
         match self.kv {
             KvFormat::F32 => {

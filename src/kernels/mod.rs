@@ -1,7 +1,10 @@
 //! The operations of the forward pass: one file per kernel, holding its numbers, its recorder's checks and its CPU
 //! twin. The WGSL of the same name is in `shaders/`.
 
+mod attend_split;
 mod attention;
+mod attention_shared;
+mod attention_tile;
 pub mod cases;
 mod copy_rows;
 mod edit_logits;
@@ -17,6 +20,7 @@ mod rms_norm;
 mod rms_norm_add;
 mod rope_store;
 mod sample;
+mod self_attention;
 
 pub use attention::{Attention, KvFormat};
 pub use copy_rows::{COPY_WORDS, CopyRows};
@@ -32,6 +36,7 @@ pub use rms_norm::RmsNorm;
 pub use rms_norm_add::RmsNormAdd;
 pub use rope_store::RopeStore;
 pub use sample::{NOT_FINITE, Sample, mask_words};
+pub use self_attention::{AttentionBuffers, SelfAttention};
 
 /// A size as the `u32` that shaders count in.
 ///

@@ -6,6 +6,9 @@ use super::rms_norm::inverse_rms;
 use super::{KvFormat, TOKEN_WORDS, constant, word};
 use crate::compute::{Access, Bindings, Kernel, Shader, Step, Tuning};
 
+/// The piece that rotates heads and stores them.
+pub(super) const ROTATE: &str = include_str!("../../shaders/lib/rotate.wgsl");
+
 /// Shapes: qkv [T, (H + 2 KVH) * head_dim], angles [positions, rope_dim / 2, 2], norms [2, head_dim], q [T, H *
 /// head_dim], caches [slots, KVH * head_dim].
 #[derive(Debug, Clone)]
@@ -35,7 +38,7 @@ pub struct RopeStore {
 impl Kernel for RopeStore {
     fn shader(&self) -> Shader {
         let shader = Shader::new("rope_store", include_str!("../../shaders/rope_store.wgsl"));
-        Shader { reduce: Some(self.tuning.reduce), ..shader }
+        Shader { reduce: Some(self.tuning.reduce), pieces: vec![ROTATE], ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -44,6 +47,25 @@ impl Kernel for RopeStore {
     }
 
     fn constants(&self) -> Vec<(&'static str, f64)> {
+        let lanes = [("LANES", self.tuning.lanes), ("GROUPS", self.tuning.groups())];
+        self.numbers().into_iter().chain(lanes.map(|(name, num)| (name, f64::from(num)))).collect()
+    }
+
+    fn grid(&self, step: &Step) -> [u32; 3] {
+        let heads = word(self.heads + 2 * self.kv_heads);
+        [(step.num_tokens * heads).div_ceil(self.tuning.groups()), 1, 1]
+    }
+
+    fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
+        let (qkv, angles, norms, tokens) = (bindings.f32(0), bindings.f32(1), bindings.f32(2), bindings.u32(3));
+        let (mut q, mut k, mut v) = (bindings.f32_mut(4), bindings.u32_mut(5), bindings.u32_mut(6));
+        self.apply(step, (&qkv, &angles, &norms, &tokens), (&mut q, &mut k, &mut v));
+    }
+}
+
+impl RopeStore {
+    /// The constants that every kernel that rotates heads has.
+    pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
         let flag = |value: bool| f64::from(u8::from(value));
         vec![
             ("HEADS", constant(self.heads)),
@@ -56,19 +78,16 @@ impl Kernel for RopeStore {
             ("SCALE", f64::from(self.scale)),
             ("KV_F16", flag(self.kv == KvFormat::F16)),
             ("KV_GROUP", constant(self.group)),
-            ("LANES", f64::from(self.tuning.lanes)),
-            ("GROUPS", f64::from(self.tuning.groups())),
         ]
     }
 
-    fn grid(&self, step: &Step) -> [u32; 3] {
-        let heads = word(self.heads + 2 * self.kv_heads);
-        [(step.num_tokens * heads).div_ceil(self.tuning.groups()), 1, 1]
-    }
-
-    fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let (qkv, angles, norms, tokens) = (bindings.f32(0), bindings.f32(1), bindings.f32(2), bindings.u32(3));
-        let (mut q, mut k, mut v) = (bindings.f32_mut(4), bindings.u32_mut(5), bindings.u32_mut(6));
+    /// Writes q and the rows of the caches from qkv, angles, norms and tokens.
+    pub(super) fn apply(
+        &self,
+        step: &Step,
+        (qkv, angles, norms, tokens): (&[f32], &[f32], &[f32], &[u32]),
+        (q, k, v): (&mut [f32], &mut [u32], &mut [u32]),
+    ) {
         let num_heads = self.heads + 2 * self.kv_heads;
         let angles_per_position = self.rope_dim;
         for t in 0..step.num_tokens as usize {
@@ -84,16 +103,14 @@ impl Kernel for RopeStore {
                 } else if head < self.heads + self.kv_heads {
                     let norm = norms.get(self.head_dim..2 * self.head_dim).unwrap_or_default();
                     let values = self.rotate(input, norm, angles);
-                    self.store(&mut k, slot * self.kv_heads + head - self.heads, &values);
+                    self.store(k, slot * self.kv_heads + head - self.heads, &values);
                 } else {
-                    self.store(&mut v, slot * self.kv_heads + head - self.heads - self.kv_heads, input);
+                    self.store(v, slot * self.kv_heads + head - self.heads - self.kv_heads, input);
                 }
             }
         }
     }
-}
 
-impl RopeStore {
     fn rotate(&self, input: &[f32], norm: &[f32], angles: &[f32]) -> Vec<f32> {
         let mut values = input.to_vec();
         if let Some(epsilon) = self.qk_norm {

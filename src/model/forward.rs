@@ -8,8 +8,8 @@ use crate::Result;
 use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
-    Attention, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Operand,
-    Projection, RopeStore, SAMPLING_WORDS, Sample, TOKEN_WORDS, mask_words,
+    AttentionBuffers, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Operand,
+    Projection, RopeStore, SAMPLING_WORDS, Sample, SelfAttention, TOKEN_WORDS, mask_words,
 };
 use crate::kv::GroupConfig;
 
@@ -79,7 +79,7 @@ pub(super) struct Activations {
     pub(super) o: BufferId,      // [T, D] a block's output before its closing norm
     pub(super) qkv: BufferId,    // [T, (H + 2 KVH) * head_dim]
     pub(super) q: BufferId,      // [T, H * head_dim] rotated
-    pub(super) mixed: BufferId,  // [T, H * head_dim] attention's output
+    pub(super) mixed: BufferId,  // [T, H * head_dim] attention's output, and its splits'
     pub(super) hidden: BufferId, // [T, F]
     pub(super) last: BufferId,   // [R, D]
 }
@@ -106,7 +106,7 @@ impl Graph {
     pub fn record(config: &ModelConfig, gguf: &Gguf, layout: &Layout) -> Result<Self> {
         let mut recording = Recording::new();
         let io = declare_io(&mut recording, config, layout);
-        let act = declare_activations(&mut recording, config, &layout.limits);
+        let act = declare_activations(&mut recording, config, layout);
         let placer = Placer::new(gguf, layout.binding_bytes);
         let (kv_layers, angles) = (Vec::new(), Vec::new());
         let mut recorder =
@@ -139,7 +139,8 @@ fn declare_io(recording: &mut Recording, config: &ModelConfig, layout: &Layout) 
     }
 }
 
-fn declare_activations(recording: &mut Recording, config: &ModelConfig, limits: &BatchLimits) -> Activations {
+fn declare_activations(recording: &mut Recording, config: &ModelConfig, layout: &Layout) -> Activations {
+    let limits = &layout.limits;
     let mut rows = |label: &str, num_rows, width| recording.buffer(label, num_rows * width, Purpose::Scratch);
     let (tokens, attention) = (limits.max_tokens, config.heads * config.head_dim);
     Activations {
@@ -149,7 +150,7 @@ fn declare_activations(recording: &mut Recording, config: &ModelConfig, limits: 
         o: rows("o", tokens, config.width),
         qkv: rows("qkv", tokens, attention + 2 * config.kv_heads * config.head_dim),
         q: rows("q", tokens, attention),
-        mixed: rows("mixed", tokens, attention),
+        mixed: rows("mixed", 1, layout.attention(config, 0, None).out_len(tokens)),
         hidden: rows("hidden", tokens, config.feed_forward),
         last: rows("last", limits.max_rows, config.width),
     }
@@ -240,7 +241,7 @@ impl Recorder<'_> {
         let kernel = CopyRows { row_words: self.layout.kv.row_words(kv_width), group };
         self.recording.dispatch(kernel, &[self.io.copies, k_cache, v_cache], RowClass::Copies);
         let norms = self.head_norms(layer)?;
-        let kernel = RopeStore {
+        let rope = RopeStore {
             heads,
             kv_heads,
             head_dim,
@@ -252,21 +253,20 @@ impl Recorder<'_> {
             group,
             tuning,
         };
-        let buffers = [act.qkv, self.angles[group], norms, self.io.tokens, act.q, k_cache, v_cache];
-        self.recording.dispatch(kernel, &buffers, RowClass::Any);
-        let limits = &self.layout.limits;
-        let kernel = Attention {
-            heads,
-            kv_heads,
-            head_dim,
-            window: window.map(|sliding| sliding.window),
-            table_offset: group * limits.max_sequences * limits.max_blocks,
-            table_stride: limits.max_blocks,
-            kv: self.layout.kv,
-            tuning,
+        let window = window.map(|sliding| sliding.window);
+        let attention = self.layout.attention(self.config, group, window);
+        let buffers = AttentionBuffers {
+            qkv: act.qkv,
+            angles: self.angles[group],
+            norms,
+            tokens: self.io.tokens,
+            tables: self.io.tables,
+            k_cache,
+            v_cache,
+            q: act.q,
+            out: act.mixed,
         };
-        let buffers = [act.q, k_cache, v_cache, self.io.tokens, self.io.tables, act.mixed];
-        self.recording.dispatch(kernel, &buffers, RowClass::Any);
+        SelfAttention { rope, attention }.record(&mut self.recording, buffers);
         let output = self.placer.tensor(&name("output"), &[inner, width])?;
         self.project_back(output, act.mixed);
         Ok(())

@@ -53,6 +53,8 @@ impl<E: Executor> Model<E> {
             num_rows: count(batch.rows.len()),
             num_edits: count(batch.edits.len()),
             num_copies: count(batch.copies.len()),
+            longest: batch.tokens.iter().map(|token| token.position + 1).max().unwrap_or(0),
+            reserved: [0; 3],
         })
     }
 

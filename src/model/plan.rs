@@ -5,7 +5,7 @@ use super::config::ModelConfig;
 use super::forward::{Graph, Layout};
 use crate::compute::{Purpose, Tuning};
 use crate::gguf::Gguf;
-use crate::kernels::{EDIT_WORDS, KvFormat};
+use crate::kernels::{Attention, EDIT_WORDS, KvFormat};
 use crate::kv::{BLOCK_SIZE, GroupConfig};
 use crate::{Error, Result};
 
@@ -143,6 +143,24 @@ fn layout(config: &ModelConfig, device: &DeviceInfo, options: &ModelOptions, con
     };
     let groups = config.groups().into_iter().map(group).collect();
     Layout { limits, groups, kv: options.kv, binding_bytes: device.binding_bytes, tuning: device.tuning }
+}
+
+impl Layout {
+    /// Attention of the layers of a group, but for the window that the group's may have.
+    pub(super) fn attention(&self, config: &ModelConfig, group: usize, window: Option<usize>) -> Attention {
+        let ModelConfig { heads, kv_heads, head_dim, .. } = *config;
+        let limits = &self.limits;
+        Attention {
+            heads,
+            kv_heads,
+            head_dim,
+            window,
+            table_offset: group * limits.max_sequences * limits.max_blocks,
+            table_stride: limits.max_blocks,
+            kv: self.kv,
+            tuning: self.tuning,
+        }
+    }
 }
 
 fn measure(config: &ModelConfig, graph: &Graph, layout: &Layout, context_length: usize) -> Plan {

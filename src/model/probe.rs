@@ -56,16 +56,20 @@ fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Ve
         cases.push(cases::embed(embedding.format, 3, embedding.format.block_elements().max(32)));
     }
     cases.push(cases::norms(tuning, 3, 64));
-    let shape = AttentionShape {
-        t: 3,
-        heads: config.heads,
-        kv_heads: config.kv_heads,
-        head_dim: config.head_dim,
-        window: config.sliding.map(|_| 8),
-        kv,
-        neox: config.rope.neox,
-    };
-    cases.push(cases::attention(tuning, shape));
+    // Few tokens behind more positions than a split has, and many.
+    for (t, position, window) in [(3, 70, None), (5, 13, config.sliding.map(|_| 8))] {
+        let shape = AttentionShape {
+            t,
+            position,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_dim: config.head_dim,
+            window,
+            kv,
+            neox: config.rope.neox,
+        };
+        cases.push(cases::attention(tuning, shape));
+    }
     cases.push(cases::sample(tuning, 300));
     cases
 }

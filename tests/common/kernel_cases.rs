@@ -1,16 +1,24 @@
 //! The cases that every kernel variant is checked with, natively and in a browser: shapes around the tile sizes.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use pagewise::compute::{ManyRows, Reduce, Tuning};
+use pagewise::compute::{FewAttention, ManyAttention, ManyRows, Reduce, Tuning};
 use pagewise::kernels::cases::{self, AttentionShape, Case};
 use pagewise::kernels::{Epilogue, KvFormat};
 use pagewise::quant::Format;
 
 /// Every way of choosing kernels. Four lanes: the width of SwiftShader's subgroups, and every other adapter has more.
-pub(crate) const TUNINGS: [Tuning; 3] =
-    [Tuning::SOFTWARE, Tuning::GPU, Tuning { rows_per_lane: 2, many: ManyRows::Tile { rows: 32 }, ..SUBGROUPS_OF_4 }];
-
-const SUBGROUPS_OF_4: Tuning = Tuning::GPU.with_lanes(Reduce::Subgroup, 4);
+/// Splits are shorter than anywhere, because the cases' sequences are.
+pub(crate) const TUNINGS: [Tuning; 3] = [
+    Tuning { split_tokens: 32, ..Tuning::SOFTWARE },
+    Tuning::GPU,
+    Tuning {
+        rows_per_lane: 2,
+        many: ManyRows::Tile { rows: 32 },
+        split_tokens: 16,
+        row_lanes: 2,
+        ..Tuning::GPU.with_lanes(Reduce::Subgroup, 4)
+    },
+];
 
 /// A group of cases, for one way of choosing kernels.
 pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
@@ -122,23 +130,45 @@ pub(crate) fn norms(tuning: &Tuning) -> Vec<Case> {
 }
 
 pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
-    let mut all = Vec::new();
-    for (heads, kv_heads) in [(1, 1), (4, 2), (9, 3), (8, 1)] {
-        for (t, head_dim, window, neox) in [(1, 64, None, false), (2, 256, Some(8), true), (65, 32, Some(33), true)] {
-            if t == 65 && heads != 9 {
-                // Many tokens take software adapters seconds, and heads are independent of them.
-                continue;
-            }
-            for kv in [KvFormat::F16, KvFormat::F32] {
-                all.push(cases::attention(tuning, AttentionShape { t, heads, kv_heads, head_dim, window, kv, neox }));
-            }
-        }
+    let shape = |t, position, [heads, kv_heads, head_dim]: [usize; 3], window, kv, neox| AttentionShape {
+        t,
+        position,
+        heads,
+        kv_heads,
+        head_dim,
+        window,
+        kv,
+        neox,
+    };
+    let (half, full) = (KvFormat::F16, KvFormat::F32);
+    // Compiling takes most of the time, so every shape of heads comes with one window and one format, and runs with few
+    // tokens and many.
+    let mut shapes = Vec::new();
+    for (t, position) in [(1, 0), (1, 63), (2, 64), (4, 100), (5, 30), (33, 60)] {
+        shapes.push(shape(t, position, [9, 3, 64], None, half, false));
+    }
+    for (t, position) in [(1, 32), (4, 31), (5, 95), (33, 1)] {
+        shapes.push(shape(t, position, [4, 2, 32], Some(33), full, true));
+    }
+    for (t, position) in [(1, 90), (3, 7), (9, 20)] {
+        shapes.push(shape(t, position, [4, 1, 256], Some(40), half, true));
+    }
+    for (t, position) in [(2, 90), (7, 64)] {
+        shapes.push(shape(t, position, [2, 2, 128], None, full, false));
+        shapes.push(shape(t, position, [8, 1, 32], Some(8), half, true));
+    }
+    let mut all: Vec<_> = shapes.into_iter().map(|shape| cases::attention(tuning, shape)).collect();
+    // What every adapter can fall back to.
+    let plain = Tuning { few_attention: FewAttention::PerQuery, many_attention: ManyAttention::PerQuery, ..*tuning };
+    for (t, position) in [(2, 37), (65, 45)] {
+        all.push(cases::attention(&plain, shape(t, position, [9, 3, 64], Some(33), half, true)));
     }
     all
 }
 
 pub(crate) fn values_beyond_f16(tuning: &Tuning) -> Vec<Case> {
-    vec![cases::store_of_values_beyond_f16(tuning)]
+    // Few tokens and many: different kernels store them.
+    [3, 6].map(|t| cases::store_of_values_beyond_f16(tuning, t)).into()
 }
 
 pub(crate) fn row_copies(_: &Tuning) -> Vec<Case> {

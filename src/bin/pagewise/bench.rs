@@ -82,7 +82,8 @@ struct DecodeStep {
 impl DecodeStep {
     fn of(model: &NativeModel, gguf: &Gguf, args: &Args, encode_ms: Option<f64>) -> Self {
         let position = args.prompt_tokens + args.max_tokens / 2;
-        let step = Step { num_tokens: 1, num_rows: 1, ..Step::default() };
+        let longest = u32::try_from(position + 1).unwrap_or(u32::MAX);
+        let step = Step { num_tokens: 1, num_rows: 1, longest, ..Step::default() };
         let runs = |grid: [u32; 3]| grid.iter().all(|&size| size > 0);
         let dispatches = || {
             let all = model.recording().dispatches().iter();

@@ -4,13 +4,15 @@ use half::f16;
 
 use super::{Builder, Case, TABLE_STRIDE, step, table_entry};
 use crate::compute::{RowClass, Step, Tuning};
-use crate::kernels::{Attention, CopyRows, KvFormat, RopeStore, word};
+use crate::kernels::{Attention, AttentionBuffers, CopyRows, KvFormat, RopeStore, SelfAttention, word};
 
 /// Numbers of an attention case.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentionShape {
-    /// Tokens.
+    /// Tokens: two thirds of the first sequence, the rest of a second that has just begun.
     pub t: usize,
+    /// Position of the first token.
+    pub position: usize,
     /// Query heads.
     pub heads: usize,
     /// Key and value heads.
@@ -27,9 +29,16 @@ pub struct AttentionShape {
 
 /// Rotation, storing, and attention over what was stored: positions before the batch hold random keys and values.
 pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
-    let AttentionShape { t, heads, kv_heads, head_dim, window, kv, neox } = shape;
+    let AttentionShape { t, position, heads, kv_heads, head_dim, window, kv, neox } = shape;
     let mut b = Builder::new();
-    let tokens = b.tokens(t, 37, 1);
+    let first = (2 * t).div_ceil(3);
+    let places = (0..t).map(|i| if i < first { (0, position + i) } else { (1, 2 + i - first) });
+    let longest = word(position + first);
+    let tokens = places.flat_map(|(sequence, position)| {
+        let slot = table_entry(sequence, position / 16) * 16 + word(position % 16);
+        [0, word(position), word(sequence), slot, slot]
+    });
+    let tokens = tokens.collect();
     let tokens = b.input("tokens", tokens);
     let tables = (0..2).flat_map(|s| (0..TABLE_STRIDE).map(move |block| table_entry(s, block))).collect();
     let tables = b.input("tables", tables);
@@ -41,7 +50,17 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
     let angles = angles.collect();
     let angles = b.input("angles", angles);
     let norms = b.floats("norms", 2 * head_dim);
-    let (q, out) = (b.floats("q", t * heads * head_dim), b.floats("out", t * heads * head_dim));
+    let attention = Attention {
+        heads,
+        kv_heads,
+        head_dim,
+        window,
+        table_offset: 0,
+        table_stride: TABLE_STRIDE,
+        kv,
+        tuning: *tuning,
+    };
+    let (q, out) = (b.floats("q", t * heads * head_dim), b.floats("out", attention.out_len(t)));
     let num_values = 2 * TABLE_STRIDE * 16 * kv_heads * head_dim;
     let [k_cache, v_cache] = ["k", "v"].map(|label| {
         let words = match kv {
@@ -62,40 +81,35 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
         group: 0,
         tuning: *tuning,
     };
-    b.recording.dispatch(rope, &[qkv, angles, norms, tokens, q, k_cache, v_cache], RowClass::Any);
-    let attention = Attention {
-        heads,
-        kv_heads,
-        head_dim,
-        window,
-        table_offset: 0,
-        table_stride: TABLE_STRIDE,
-        kv,
-        tuning: *tuning,
-    };
-    b.recording.dispatch(attention, &[q, k_cache, v_cache, tokens, tables, out], RowClass::Any);
-    b.finish(format!("{shape:?}"), step(t), vec![q, out], false)
+    let buffers = AttentionBuffers { qkv, angles, norms, tokens, tables, k_cache, v_cache, q, out };
+    SelfAttention { rope, attention }.record(&mut b.recording, buffers);
+    let step = Step { longest, ..step(t) };
+    let mut outputs = vec![q, out];
+    if kv == KvFormat::F32 {
+        // Halves may be rounded to either side.
+        outputs.extend([k_cache, v_cache]);
+    }
+    b.finish(format!("{shape:?}"), step, outputs, false)
 }
 
 /// Values that an f16 cache cannot hold: those beyond its range become the nearest finite one, and what is not finite
 /// stays so, because a made-up number in its place would end in an answer instead of an error.
-pub fn store_of_values_beyond_f16(tuning: &Tuning) -> Case {
-    const T: usize = 3;
+pub fn store_of_values_beyond_f16(tuning: &Tuning, t: usize) -> Case {
     const HEAD_DIM: usize = 32;
     let mut b = Builder::new();
-    let tokens = b.tokens(T, 5, 1);
+    let tokens = b.tokens(t, 5, 1);
     let tokens = b.input("tokens", tokens);
-    let mut qkv = b.random.floats(T * 3 * HEAD_DIM);
+    let mut qkv = b.random.floats(t * 3 * HEAD_DIM);
     for (at, value) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e6, -1e6].into_iter().enumerate() {
         // Of the first token's key, and of the last one's value.
         qkv[HEAD_DIM + 2 * at] = value.to_bits();
-        qkv[(3 * T - 1) * HEAD_DIM + 5 * at] = value.to_bits();
+        qkv[(3 * t - 1) * HEAD_DIM + 5 * at] = value.to_bits();
     }
     let qkv = b.input("qkv", qkv);
     // No rotation, so that what is stored is exact.
     let angles = (0..16 * HEAD_DIM / 2).flat_map(|_| [1.0_f32.to_bits(), 0]).collect();
     let angles = b.input("angles", angles);
-    let (norms, q) = (b.floats("norms", 2 * HEAD_DIM), b.floats("q", T * HEAD_DIM));
+    let (norms, q) = (b.floats("norms", 2 * HEAD_DIM), b.floats("q", t * HEAD_DIM));
     let num_words = 2 * TABLE_STRIDE * 16 * HEAD_DIM / 2;
     let caches = ["k", "v"].map(|label| b.input(label, vec![0; num_words]));
     let rope = RopeStore {
@@ -110,8 +124,23 @@ pub fn store_of_values_beyond_f16(tuning: &Tuning) -> Case {
         group: 0,
         tuning: *tuning,
     };
-    b.recording.dispatch(rope, &[qkv, angles, norms, tokens, q, caches[0], caches[1]], RowClass::Any);
-    b.finish("store of values beyond f16".to_owned(), step(T), caches.to_vec(), true)
+    let attention = Attention {
+        heads: 1,
+        kv_heads: 1,
+        head_dim: HEAD_DIM,
+        window: None,
+        table_offset: 0,
+        table_stride: TABLE_STRIDE,
+        kv: KvFormat::F16,
+        tuning: *tuning,
+    };
+    let tables = (0..2).flat_map(|s| (0..TABLE_STRIDE).map(move |block| table_entry(s, block))).collect();
+    let (tables, out) = (b.input("tables", tables), b.floats("out", attention.out_len(t)));
+    let [k_cache, v_cache] = caches;
+    let buffers = AttentionBuffers { qkv, angles, norms, tokens, tables, k_cache, v_cache, q, out };
+    SelfAttention { rope, attention }.record(&mut b.recording, buffers);
+    let step = Step { longest: word(5 + t.div_ceil(2)), ..step(t) };
+    b.finish(format!("store of values beyond f16, t={t}"), step, caches.to_vec(), true)
 }
 
 /// Rows of two layer groups copied within one layer's caches: only its own group's are.

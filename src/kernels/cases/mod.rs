@@ -86,7 +86,7 @@ fn table_entry(sequence: usize, block: usize) -> u32 {
 const TABLE_STRIDE: usize = 8;
 
 fn step(num_tokens: usize) -> Step {
-    Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), num_edits: 0, num_copies: 0 }
+    Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), ..Step::default() }
 }
 
 impl Case {
