@@ -136,6 +136,11 @@ impl<F: Forward> Engine<F> {
         self.options.step_target_ms = target_ms.filter(|ms| *ms > 0.0);
     }
 
+    /// Sets [`EngineOptions::max_steps_ahead`]; steps that are in flight stay there.
+    pub fn set_max_steps_ahead(&mut self, max_steps: Option<usize>) {
+        self.options.max_steps_ahead = max_steps;
+    }
+
     /// Whether what each step holds is kept for [`Engine::take_trace`].
     pub fn set_tracing(&mut self, is_on: bool) {
         self.tracer.set(is_on);

@@ -88,7 +88,8 @@ impl Tuned {
 }
 
 impl Choice {
-    fn of(tuning: &Tuning) -> Self {
+    /// The names of a tuning's parts.
+    pub fn of(tuning: &Tuning) -> Self {
         Self { few_rows: tuning.few_rows_name(), many_rows: tuning.many_rows_name() }
     }
 }

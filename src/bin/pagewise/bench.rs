@@ -6,7 +6,7 @@ use pagewise::compute::{ExecutorStats, Step};
 use pagewise::engine::{CacheOptions, Engine, Event, Request, SamplingParams, Timings};
 use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
-use pagewise::model::{DEFAULT_CONTEXT_LENGTH, Logits, ModelConfig, ModelOptions};
+use pagewise::model::{Choice, DEFAULT_CONTEXT_LENGTH, Logits, ModelConfig, ModelOptions};
 use pagewise::text::Tokenizer;
 use pagewise::{Error, Result};
 use pollster::block_on;
@@ -128,6 +128,7 @@ struct Report {
     model: String,
     adapter: String,
     executor: &'static str,
+    kernels: Option<Choice>,
     kv: &'static str,
     context_length: usize,
     prompt_tokens: usize,
@@ -152,10 +153,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     measure(&mut engine, WARM_UP_TOKENS.min(args.prompt_tokens), args.max_tokens.min(2))?;
     let runs = (0..args.runs).map(|_| measure(&mut engine, args.prompt_tokens, args.max_tokens));
     let runs = runs.collect::<Result<Vec<_>>>()?;
+    // Some drivers wait in a submission for the one before: alone, a step shows what handing it over takes.
+    engine.set_max_steps_ahead(Some(1));
+    let alone = measure(&mut engine, WARM_UP_TOKENS.min(args.prompt_tokens), args.max_tokens.min(8))?;
 
     let spread = |value: fn(&Timings) -> Option<f64>| Spread::of(runs.iter().filter_map(|run| value(&run.timings)));
     let model = engine.forward();
-    let encode_ms = Spread::of(runs.iter().filter_map(|run| run.encode_ms)).map(|spread| spread.median);
     let report = Report {
         model: model.config().name.clone(),
         adapter: model.adapter().to_owned(),
@@ -163,6 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ExecutorKind::Gpu => "gpu",
             ExecutorKind::Cpu => "cpu",
         },
+        kernels: model.kernels(),
         kv: args.memory.kv.name(),
         context_length: engine.context_length(),
         prompt_tokens: args.prompt_tokens,
@@ -171,7 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         prefill_tokens_per_s: spread(|timings| timings.prefill_tokens_per_s),
         decode_tokens_per_s: spread(|timings| timings.decode_tokens_per_s),
         ttft_ms: spread(|timings| Some(timings.ttft_ms)),
-        decode_step: DecodeStep::of(model, gguf, args, encode_ms),
+        decode_step: DecodeStep::of(model, gguf, args, alone.encode_ms),
     };
     if args.json {
         output::print_json(&json!(report));
@@ -243,6 +247,9 @@ fn to_text(report: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{} on {}", output::printable(model), output::printable(adapter));
     let _ = writeln!(text, "{prompt_tokens} prompt tokens, {max_tokens} generated, {num_runs} runs");
+    if let Some(Choice { few_rows, many_rows }) = &report.kernels {
+        let _ = writeln!(text, "matrix kernels    {few_rows}; {many_rows}");
+    }
     let _ = writeln!(text, "KV cache          {kv}, {context_length} tokens");
     let _ = writeln!(text, "prefill tokens/s  {}", spread(report.prefill_tokens_per_s));
     let _ = writeln!(text, "decode tokens/s   {}", spread(report.decode_tokens_per_s));

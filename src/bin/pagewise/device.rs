@@ -9,7 +9,7 @@ use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
 use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions};
 use pagewise::model::{
-    DeviceInfo, Precision, TUNING_BUDGET_MS, TuningSource, autotune, load_cpu, load_gpu, plan, tuning_key,
+    Choice, DeviceInfo, Precision, TUNING_BUDGET_MS, TuningSource, autotune, load_cpu, load_gpu, plan, tuning_key,
 };
 use pollster::block_on;
 use std::path::Path;
@@ -194,6 +194,14 @@ impl NativeModel {
         match self {
             NativeModel::Cpu(_) => "none (CPU executor)",
             NativeModel::Gpu(model) => model.executor().gpu().name(),
+        }
+    }
+
+    /// How its matrix kernels were chosen; `None` where there are none.
+    pub(crate) fn kernels(&self) -> Option<Choice> {
+        match self {
+            NativeModel::Cpu(_) => None,
+            NativeModel::Gpu(model) => Some(Choice::of(&model.executor().gpu().tuning())),
         }
     }
 
