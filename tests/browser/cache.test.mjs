@@ -2,12 +2,9 @@
 //
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { defaultModel } from '../../scripts/models.mjs';
-import { models, pageDist, root } from '../../scripts/paths.mjs';
-import { serve } from '../../scripts/server.mjs';
-import { launch } from './launch.mjs';
+import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 const user = (content) => ({ role: 'user', content });
@@ -20,7 +17,6 @@ const withoutTimes = (blocks) =>
   blocks.map(({ cached, ...block }) => ({ ...block, cached: cached && { ...cached, idleMs: 0, expiresInMs: 0 } }));
 
 describe(`the prefix cache in ${BROWSER}`, () => {
-  let server;
   let opened;
   const call = (name, ...args) => opened.page.evaluate((n, a) => globalThis.test[n](...a), name, args);
   const chat = (messages, more = {}) => call('chat', { messages, max_tokens: 6, ...more });
@@ -32,22 +28,11 @@ describe(`the prefix cache in ${BROWSER}`, () => {
   };
 
   before(async () => {
-    const mounts = {
-      '/models/': models,
-      '/js/': path.join(root, 'js'),
-      '/test/': path.join(root, 'tests/browser/page'),
-      '/': pageDist,
-    };
-    server = await serve({ mounts });
-    opened = await launch({ browser: BROWSER });
-    await opened.page.goto(`${server.url}test/`);
+    opened = await openPackage(BROWSER);
     await start();
   });
 
-  after(async () => {
-    await opened?.close();
-    await server?.close();
-  });
+  after(() => opened?.close());
 
   test('a second turn computes its new tokens alone, and answers as without the cache', async () => {
     const one = await chat(first);

@@ -6,9 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { allModels } from '../../scripts/models.mjs';
-import { models, pageDist, root } from '../../scripts/paths.mjs';
-import { serve } from '../../scripts/server.mjs';
-import { launch } from './launch.mjs';
+import { root } from '../../scripts/paths.mjs';
+import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 /** The best token must agree wherever the reference's best logit leads by this. */
@@ -40,26 +39,13 @@ function realPrompts(name) {
 const realFile = (id) => allModels().find((model) => model.id === id).sources[0];
 
 describe(`the package in ${BROWSER}`, () => {
-  let server;
   let opened;
 
   before(async () => {
-    const mounts = {
-      '/models/': models,
-      '/js/': path.join(root, 'js'),
-      '/test/': path.join(root, 'tests/browser/page'),
-      '/': pageDist,
-    };
-    server = await serve({ mounts });
-    opened = await launch({ browser: BROWSER });
-    await opened.page.goto(`${server.url}test/`);
-    await opened.page.waitForFunction(() => globalThis.test);
+    opened = await openPackage(BROWSER);
   });
 
-  after(async () => {
-    await opened?.close();
-    await server?.close();
-  });
+  after(() => opened?.close());
 
   /** Loads a model and compares every prompt. */
   async function check(file, kv, prompts, tolerance) {

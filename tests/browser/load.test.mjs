@@ -6,11 +6,8 @@
 //
 // BROWSER=chromium|firefox. PAGEWISE_LONG=1: all ten rounds have 200 requests, not just the first.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { models, pageDist, root } from '../../scripts/paths.mjs';
-import { serve } from '../../scripts/server.mjs';
-import { launch } from './launch.mjs';
+import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
@@ -25,20 +22,10 @@ const OPTIONS = { contextLength: 512, maxRunning: 24, maxQueued: 256 };
 const ENDS = ['finished', 'broken off', 'cancelled', 'deadline_exceeded'];
 
 describe(`a load in ${BROWSER}`, () => {
-  let server;
   let opened;
 
   before(async () => {
-    const mounts = {
-      '/models/': models,
-      '/js/': path.join(root, 'js'),
-      '/test/': path.join(root, 'tests/browser/page'),
-      '/': pageDist,
-    };
-    server = await serve({ mounts });
-    opened = await launch({ browser: BROWSER });
-    await opened.page.goto(`${server.url}test/`);
-    await opened.page.waitForFunction(() => globalThis.test);
+    opened = await openPackage(BROWSER);
     await opened.page.evaluate(
       async (url, options, numQuestions) => {
         const load = await import('/test/load.mjs');
@@ -71,10 +58,7 @@ describe(`a load in ${BROWSER}`, () => {
     );
   });
 
-  after(async () => {
-    await opened?.close();
-    await server?.close();
-  });
+  after(() => opened?.close());
 
   /** Requests in progress that the page still has; only Chromium counts objects. */
   async function numGenerations() {

@@ -2,17 +2,13 @@
 //
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { models, pageDist, root } from '../../scripts/paths.mjs';
-import { serve } from '../../scripts/server.mjs';
-import { launch } from './launch.mjs';
+import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 
 describe(`many requests in ${BROWSER}`, () => {
-  let server;
   let opened;
   /** Loads a fresh engine: nothing is cached or counted. Tests that do not load go on with the engine of the one before. */
   const load = (options = {}) =>
@@ -22,16 +18,7 @@ describe(`many requests in ${BROWSER}`, () => {
     opened.page.evaluate(`(${code})(globalThis.test.engine(), globalThis.helpers, ...${JSON.stringify(args)})`);
 
   before(async () => {
-    const mounts = {
-      '/models/': models,
-      '/js/': path.join(root, 'js'),
-      '/test/': path.join(root, 'tests/browser/page'),
-      '/': pageDist,
-    };
-    server = await serve({ mounts });
-    opened = await launch({ browser: BROWSER });
-    await opened.page.goto(`${server.url}test/`);
-    await opened.page.waitForFunction(() => globalThis.test);
+    opened = await openPackage(BROWSER);
     await opened.page.evaluate(() => {
       globalThis.helpers = {
         /** A prompt of so many tokens, which begins with `first`. */
@@ -55,10 +42,7 @@ describe(`many requests in ${BROWSER}`, () => {
     });
   });
 
-  after(async () => {
-    await opened?.close();
-    await server?.close();
-  });
+  after(() => opened?.close());
 
   test('what is counted is what answers say, and every step is told', async () => {
     await load();

@@ -1,0 +1,59 @@
+// Kernels are chosen by timing them once, remembered in the browser, and by a table where that is wanted.
+//
+// BROWSER=chromium|firefox.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openPackage } from './package.mjs';
+
+const BROWSER = process.env.BROWSER ?? 'chromium';
+const MODEL = '/models/tiny-llama-f16.gguf';
+
+describe(`the choice of kernels in ${BROWSER}`, () => {
+  let opened;
+  const load = async (options = {}) => {
+    const all = { contextLength: 256, ...options };
+    const { tuning } = await opened.page.evaluate((url, o) => globalThis.test.load(url, o), MODEL, all);
+    return tuning;
+  };
+  const answer = () =>
+    opened.page.evaluate(async () => {
+      const request = { prompt: [5, 6, 7, 8, 9, 10, 11, 12], max_tokens: 8, temperature: 0 };
+      return (await globalThis.test.engine().completions.create(request)).choices[0].text;
+    });
+
+  before(async () => {
+    opened = await openPackage(BROWSER);
+  });
+
+  after(() => opened?.close());
+
+  test('is measured by the first load and remembered over a reload of the page', async () => {
+    const measured = await load();
+    assert.equal(measured.source, 'measured');
+    assert.ok(measured.tuneMs > 0 && measured.fewRows !== '' && measured.manyRows !== '');
+    const text = await answer();
+    await opened.page.reload();
+    await opened.page.waitForFunction(() => globalThis.test);
+    const remembered = await load();
+    assert.deepEqual(remembered, { ...measured, source: 'remembered', tuneMs: 0 });
+    assert.equal(await answer(), text);
+  });
+
+  test('is the table, and the same every time, without autotune', async () => {
+    const first = await load({ autotune: false });
+    assert.deepEqual([first.source, first.tuneMs], ['table', 0]);
+    assert.deepEqual(await load({ autotune: false }), first);
+    assert.ok((await answer()).length > 0);
+  });
+
+  test('rounds only where that was asked for, and is remembered apart', async () => {
+    const fast = await load({ precision: 'fast' });
+    assert.equal(fast.source, 'measured');
+    assert.ok((await answer()).length > 0);
+    assert.equal((await load({ precision: 'fast' })).source, 'remembered');
+    const full = await load();
+    assert.equal(full.source, 'remembered');
+    assert.doesNotMatch(`${full.fewRows} ${full.manyRows}`, /bytes|f16/);
+    assert.deepEqual(opened.problems, []);
+  });
+});
