@@ -51,16 +51,25 @@ pub(crate) async fn model(
             "| {name} | {format} | {what} | {ms:.2} | {rate:.1} | {limit_ms:.2} | {share:.0} % | {wall_ms:.2} |"
         ));
     };
+    let mut shares = Vec::new();
     for &context in &plan.contexts {
         let times = subject.decode(context).await?;
         let limit_ms = (subject.weight_bytes() + subject.cache_bytes(context)) as f64 / peak.copy_bytes_per_ms;
         row(&format!("decode at {context}"), times.best_known_ms(), 1.0, limit_ms, times.wall_ms);
+        shares.push((context, limit_ms / times.best_known_ms()));
     }
     let tokens = plan.prompt_tokens;
     let times = subject.prefill(tokens).await?;
     let limit_ms = (2 * tokens as u64 * shape.layer_weights()) as f64 / peak.flops_per_ms;
     row(&format!("prefill of {tokens}"), times.best_known_ms(), tokens as f64, limit_ms, times.wall_ms);
-    kernels(subject, shape, format, plan, peak).await
+    Ok(kernels(subject, shape, format, plan, peak).await? + &beyond_the_bytes(shape, format, &shares))
+}
+
+/// What a long context costs beyond the bytes that attention must read there: 100 % is nothing.
+fn beyond_the_bytes(shape: &Shape, format: Format, shares: &[(usize, f64)]) -> String {
+    let (Some((short, at_short)), Some((long, at_long))) = (shares.first(), shares.last()) else { return String::new() };
+    let percent = 100.0 * at_long / at_short;
+    format!("\n{} {format}: decode at {long} has {percent:.0} % of the rate at {short}, beyond the bytes it must read\n", shape.name)
 }
 
 async fn kernels(subject: &mut Subject, shape: &Shape, format: Format, plan: &Plan, peak: &Peak) -> Result<String> {
