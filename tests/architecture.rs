@@ -34,7 +34,7 @@ const CRATE_HOMES: [(&str, &str); 6] = [
 ];
 
 /// Files of `src/kernels` that are not a kernel: what several of them have in common.
-const NOT_KERNELS: [&str; 3] = ["mod", "projection", "random"];
+const NOT_KERNELS: [&str; 4] = ["mod", "projection", "random", "self_attention"];
 
 const MAX_LINES: usize = 400;
 

@@ -96,26 +96,88 @@ fn the_cases_cover_every_kernel_and_piece() {
     }
 }
 
+/// What a variant takes when its numbers are filled in.
+struct Use {
+    invocations: u32,
+    workgroup_bytes: u32,
+}
+
+fn used(variant: &Variant) -> Use {
+    let (module, info) = parse(variant);
+    let constants = variant.constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let (module, _) = process_overrides(&module, &info, Some((ShaderStage::Compute, "main")), &constants)
+        .unwrap_or_else(|error| panic!("{}: {error}", variant.name));
+    validator(variant).validate(&module).unwrap_or_else(|error| panic!("{}: {error:?}", variant.name));
+    let shared = module.global_variables.iter().filter(|(_, variable)| variable.space == AddressSpace::WorkGroup);
+    Use {
+        invocations: module.entry_points[0].workgroup_size.iter().product(),
+        // A binding's alignment at most is lost between two variables.
+        workgroup_bytes: shared
+            .map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx()).next_multiple_of(16))
+            .sum(),
+    }
+}
+
 #[test]
 fn naga_accepts_every_variant_within_the_default_limits() {
     for variant in variants() {
-        let (module, info) = parse(&variant);
-        let constants = variant.constants.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-        let (module, _) = process_overrides(&module, &info, Some((ShaderStage::Compute, "main")), &constants)
-            .unwrap_or_else(|error| panic!("{}: {error}", variant.name));
-        validator(&variant).validate(&module).unwrap_or_else(|error| panic!("{}: {error:?}", variant.name));
-
-        let invocations: u32 = module.entry_points[0].workgroup_size.iter().product();
+        let Use { invocations, workgroup_bytes } = used(&variant);
         assert!(invocations <= MAX_INVOCATIONS, "{}: {invocations} invocations", variant.name);
-        let workgroup_bytes: u32 = module
-            .global_variables
-            .iter()
-            .filter(|(_, variable)| variable.space == AddressSpace::WorkGroup)
-            // A binding's alignment at most is lost between two variables.
-            .map(|(_, variable)| module.types[variable.ty].inner.size(module.to_ctx()).next_multiple_of(16))
-            .sum();
         assert!(workgroup_bytes <= MAX_WORKGROUP_BYTES, "{}: {workgroup_bytes} bytes shared", variant.name);
         assert!(variant.access.len() <= MAX_STORAGE_BUFFERS, "{}: too many storage buffers", variant.name);
+    }
+}
+
+/// The table of variants in docs/kernels.md, a line a kernel.
+fn table() -> String {
+    let mut kernels = BTreeMap::<&str, Vec<Variant>>::new();
+    for variant in variants() {
+        kernels.entry(variant.shader.stem).or_default().push(variant);
+    }
+    let mut text = "| kernel | formats | lanes add up | storage buffers | invocations | workgroup memory, bytes |\n\
+         | --- | --: | --- | --: | --: | --: |\n"
+        .to_owned();
+    for (stem, variants) in kernels {
+        let formats: BTreeSet<_> = variants.iter().filter_map(|variant| variant.shader.format).collect();
+        let of = |reduce| match reduce {
+            Reduce::Lane => "alone",
+            Reduce::Workgroup => "by tree",
+            Reduce::Subgroup => "by subgroup",
+        };
+        let is_used = |&reduce: &Reduce| variants.iter().any(|variant| variant.shader.reduce == Some(reduce));
+        let reduces: Vec<_> = Reduce::ALL.into_iter().filter(is_used).map(of).collect();
+        let span = |values: Vec<usize>| match (values.iter().min().unwrap(), values.iter().max().unwrap()) {
+            (least, most) if least == most => most.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let uses: Vec<_> = variants.iter().map(used).collect();
+        let line = [
+            format!("`{stem}`"),
+            if formats.is_empty() { String::new() } else { formats.len().to_string() },
+            reduces.join(", "),
+            span(variants.iter().map(|variant| variant.access.len()).collect()),
+            span(uses.iter().map(|found| found.invocations as usize).collect()),
+            span(uses.iter().map(|found| found.workgroup_bytes as usize).collect()),
+        ];
+        text += &format!("| {} |\n", line.join(" | "));
+    }
+    text
+}
+
+/// `PAGEWISE_WRITE_DOCS=1 cargo test --test shaders` brings the table up to date.
+#[test]
+fn the_table_of_variants_in_the_docs_is_that_of_the_cases() {
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/kernels.md");
+    const BEGIN: &str = "<!-- the variants, by tests/shaders.rs -->\n";
+    const END: &str = "<!-- end of the variants -->\n";
+    let docs = std::fs::read_to_string(PATH).unwrap();
+    let (before, rest) = docs.split_once(BEGIN).unwrap();
+    let (found, after) = rest.split_once(END).unwrap();
+    let table = table();
+    if std::env::var("PAGEWISE_WRITE_DOCS").is_ok_and(|value| value == "1") {
+        std::fs::write(PATH, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    } else {
+        assert_eq!(found, table, "PAGEWISE_WRITE_DOCS=1 cargo test --test shaders writes it");
     }
 }
 

@@ -67,9 +67,14 @@ pub(crate) async fn model(
 
 /// What a long context costs beyond the bytes that attention must read there: 100 % is nothing.
 fn beyond_the_bytes(shape: &Shape, format: Format, shares: &[(usize, f64)]) -> String {
-    let (Some((short, at_short)), Some((long, at_long))) = (shares.first(), shares.last()) else { return String::new() };
+    let (Some((short, at_short)), Some((long, at_long))) = (shares.first(), shares.last()) else {
+        return String::new();
+    };
     let percent = 100.0 * at_long / at_short;
-    format!("\n{} {format}: decode at {long} has {percent:.0} % of the rate at {short}, beyond the bytes it must read\n", shape.name)
+    format!(
+        "\n{} {format}: decode at {long} has {percent:.0} % of the rate at {short}, beyond the bytes it must read\n",
+        shape.name
+    )
 }
 
 async fn kernels(subject: &mut Subject, shape: &Shape, format: Format, plan: &Plan, peak: &Peak) -> Result<String> {
