@@ -133,9 +133,9 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     }
     let end = select(begin, min(begin + SPLIT_TOKENS, token.position + 1u), wanted < num_tasks);
 
-    var sum: array<vec4<f32>, SHARED_HEADS * QUADS>;
-    var highest: array<f32, SHARED_HEADS>;
-    var total: array<f32, SHARED_HEADS>;
+    var sum = array<vec4<f32>, SHARED_HEADS * QUADS>();
+    var highest = array<f32, SHARED_HEADS>();
+    var total = array<f32, SHARED_HEADS>();
     for (var head = 0u; head < SHARED_HEADS; head += 1u) {
         highest[head] = LOWEST;
     }
@@ -161,7 +161,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
             continue;
         }
         let slot = select(tokens[other].slot1, tokens[other].slot0, KV_GROUP == 0u);
-        var scores: array<f32, SHARED_HEADS>;
+        var scores = array<f32, SHARED_HEADS>();
         for (var i = 0u; i < num_quads; i += 1u) {
             let at = i * SLICES + slice;
             let quad = rotated_quad(base, select(HEAD_DIM, 0u, is_query), scale, position, at);
@@ -181,7 +181,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
         if (!is_seen) {
             continue;
         }
-        var shrink: array<f32, SHARED_HEADS>;
+        var shrink = array<f32, SHARED_HEADS>();
         for (var head = 0u; head < SHARED_HEADS; head += 1u) {
             // One of the places takes it.
             let score = select(LOWEST, reduce_slices(scores[head], SLICES), place == other % num_places);
@@ -200,8 +200,8 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     }
 
     for (var start = begin; start < cached_end; start += BATCH * num_places) {
-        var bases: array<u32, BATCH>;
-        var scores: array<f32, BATCH * SHARED_HEADS>;
+        var bases = array<u32, BATCH>();
+        var scores = array<f32, BATCH * SHARED_HEADS>();
         for (var n = 0u; n < BATCH; n += 1u) {
             let j = min(start + n * num_places + place, cached_end - 1u);
             let slot = tables[table + j / 16u] * 16u + j % 16u;
@@ -215,7 +215,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
                 }
             }
         }
-        var shrink: array<f32, SHARED_HEADS>;
+        var shrink = array<f32, SHARED_HEADS>();
         for (var head = 0u; head < SHARED_HEADS; head += 1u) {
             var raised = highest[head];
             for (var n = 0u; n < BATCH; n += 1u) {

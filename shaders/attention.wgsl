@@ -59,8 +59,8 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
         first = token.position - WINDOW + 1u;
     }
 
-    var query: array<vec4<f32>, HEAD_QUADS>;
-    var sum: array<vec4<f32>, HEAD_QUADS>;
+    var query = array<vec4<f32>, HEAD_QUADS>();
+    var sum = array<vec4<f32>, HEAD_QUADS>();
     for (var i = 0u; i < num_quads; i += 1u) {
         query[i] = q[row * HEAD_QUADS + i];
         sum[i] = vec4<f32>(0.0);

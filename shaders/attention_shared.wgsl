@@ -75,7 +75,7 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     // HEAD_QUADS, but compilers do not know; see attend_split.wgsl.
     let num_quads = select(HEAD_QUADS, 0u, tokens[0].sequence == 0xffffffffu);
 
-    var sum: array<vec4<f32>, HEAD_QUADS>;
+    var sum = array<vec4<f32>, HEAD_QUADS>();
     var highest = LOWEST;
     var total = 0.0;
     var t = first_query / shared_heads;

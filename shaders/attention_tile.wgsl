@@ -72,7 +72,7 @@ fn main(@builtin(local_invocation_index) index: u32, @builtin(workgroup_id) work
         highest[index] = LOWEST;
         total[index] = 0.0;
     }
-    var sum: array<vec4<f32>, SUMS>;
+    var sum = array<vec4<f32>, SUMS>();
 
     var t = first_query / shared_heads;
     while (t < end_token) {
@@ -94,7 +94,7 @@ fn main(@builtin(local_invocation_index) index: u32, @builtin(workgroup_id) work
                 tile[at / ROW_WORDS * STRIDE + at % ROW_WORDS] = k_cache[row + at % ROW_WORDS];
             }
             workgroupBarrier();
-            var products: array<f32, SCORES>;
+            var products = array<f32, SCORES>();
             for (var i = 0u; i < HEAD_QUADS; i += 1u) {
                 let key = tile_quad(index % TILE, i);
                 for (var s = 0u; s < SCORES; s += 1u) {

@@ -102,7 +102,7 @@ fn main(
             x_factors[r] = quantized.factors;
         }
         workgroupBarrier();
-        var w: array<array<vec4<u32>, 3>, 4>;
+        var w = array<array<vec4<u32>, 3>, 4>();
         for (var part = 0u; part < 4u; part += 1u) {
             let r = local.x + 16u * part;
             w[part] = array<vec4<u32>, 3>(w_tile[0][r], w_tile[1][r], w_tile[2][r]);

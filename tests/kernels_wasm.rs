@@ -34,16 +34,18 @@ extern "C" {
 
 async fn check(cases: Cases) {
     request_subgroups();
+    let mut failures = Vec::new();
     for tuning in TUNINGS {
         let options = GpuOptions { tuning: Some(tuning), subgroups: true, ..GpuOptions::default() };
         let gpu = Gpu::open(&options).await.unwrap();
         for case in cases(&tuning).into_iter().filter(|case| gpu.has_f16() || !case.needs_f16()) {
             if let Err(error) = case.check(&gpu).await {
-                panic!("{tuning:?}: {error}");
+                failures.push(format!("{tuning:?}: {error}"));
             }
         }
         gpu.destroy();
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[wasm_bindgen_test]

@@ -120,7 +120,7 @@ async function inBrowser({ onnx, ...prepared }, version, prompts) {
   try {
     return await pair([() => pagewiseInPage(server, ours, version), () => onnxInPage(server, peer)], {
       where: 'Chromium, SwiftShader',
-      floors: { prefill: 1, decode: 5 },
+      floors: { prefill: 4, decode: 20 },
       prompts,
       toText: (ids) => detokenize(prepared, ids),
     });
@@ -134,7 +134,7 @@ function natively({ program, model, llama }, prompts) {
   const peer = { folder: llama, model, contextLength: CONTEXT_LENGTH, work, threads: os.cpus().length };
   return pair([() => pagewiseNative(ours), () => llamaCpp(peer)], {
     where: 'native, lavapipe',
-    floors: { prefill: 1, decode: 1 },
+    floors: { prefill: 3, decode: 4 },
     prompts,
     toText: (ids) => detokenize({ program, model }, ids),
   });

@@ -1,4 +1,4 @@
-//! Attention of few tokens, split over the sequence; see `shaders/attend_split.wgsl` and `shaders/merge_splits.wgsl`.
+//! Attention of few tokens, split over the sequence; see `shaders/attend_split.wgsl`.
 
 use super::attention::BLOCK_SIZE;
 use super::rope_store::ROTATE;
@@ -9,11 +9,11 @@ use crate::compute::{Access, Bindings, FEW_ROWS, Kernel, Reduce, Shader, Step};
 const MAX_SPLITS: usize = 128;
 
 /// How attention of few tokens is split, and where `out` holds what: [T, H * head_dim], and then, for each of those heads
-/// and each split, what [`AttendSplit`] leaves for [`MergeSplits`].
+/// and each split, what [`AttendSplit`] leaves for [`super::merge_splits::MergeSplits`].
 #[derive(Debug, Clone)]
 pub(super) struct Splits {
-    attention: Attention,
-    split_tokens: usize,
+    pub(super) attention: Attention,
+    pub(super) split_tokens: usize,
 }
 
 impl Splits {
@@ -24,18 +24,18 @@ impl Splits {
     }
 
     /// Splits of the longest sequence of a step.
-    fn num(&self, step: &Step) -> usize {
+    pub(super) fn num(&self, step: &Step) -> usize {
         let longest = (step.longest as usize).max(1);
         self.attention.num_seen(longest - 1).div_ceil(self.split_tokens)
     }
 
     /// Floats of `out` before the partial results.
-    fn partials(&self) -> usize {
+    pub(super) fn partials(&self) -> usize {
         FEW_ROWS as usize * self.attention.heads * self.attention.head_dim
     }
 
     /// Where a (token, head) and split leave their partial result.
-    fn partial(&self, row: usize, split: usize, num_splits: usize) -> usize {
+    pub(super) fn partial(&self, row: usize, split: usize, num_splits: usize) -> usize {
         self.partials() + (row * num_splits + split) * (self.attention.head_dim + 4)
     }
 
@@ -153,59 +153,6 @@ impl Kernel for AttendSplit {
                     out[at - 4..at].copy_from_slice(&[highest, total, 0.0, 0.0]);
                 }
             }
-        }
-    }
-}
-
-/// Puts together what the splits of [`AttendSplit`] have left in `out`.
-#[derive(Debug, Clone)]
-pub(super) struct MergeSplits(pub(super) Splits);
-
-impl Kernel for MergeSplits {
-    fn shader(&self) -> Shader {
-        Shader::new("merge_splits", include_str!("../../shaders/merge_splits.wgsl"))
-    }
-
-    fn access(&self) -> &'static [Access] {
-        &[Access::ReadWrite]
-    }
-
-    fn constants(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("HEADS", constant(self.0.attention.heads)),
-            ("HEAD_QUADS", constant(self.0.attention.head_dim / 4)),
-            ("WINDOW", constant(self.0.attention.window.unwrap_or(0))),
-            ("SPLIT_TOKENS", constant(self.0.split_tokens)),
-            ("PARTIALS", constant(self.0.partials() / 4)),
-            ("WORKGROUP", f64::from(self.0.attention.tuning.workgroup)),
-        ]
-    }
-
-    fn grid(&self, step: &Step) -> [u32; 3] {
-        if self.0.num(step) == 1 {
-            return [0; 3];
-        }
-        let num_quads = word(self.0.attention.heads * self.0.attention.head_dim / 4);
-        [(step.num_tokens * num_quads).div_ceil(self.0.attention.tuning.workgroup), 1, 1]
-    }
-
-    fn twin(&self, step: &Step, bindings: &Bindings<'_>) {
-        let mut out = bindings.f32_mut(0);
-        let (head_dim, num_splits) = (self.0.attention.head_dim, self.0.num(step));
-        if num_splits == 1 {
-            return;
-        }
-        for row in 0..step.num_tokens as usize * self.0.attention.heads {
-            let partials = (0..num_splits).map(|split| self.0.partial(row, split, num_splits));
-            let highest = partials.clone().map(|at| out[at]).fold(f32::MIN, f32::max);
-            let mut sum = vec![0.0; head_dim];
-            let mut total = 0.0;
-            for at in partials {
-                let weight = (out[at] - highest).exp();
-                total += weight * out[at + 1];
-                sum.iter_mut().zip(&out[at + 4..]).for_each(|(sum, value)| *sum += weight * value);
-            }
-            out[row * head_dim..][..head_dim].iter_mut().zip(&sum).for_each(|(out, sum)| *out = sum / total);
         }
     }
 }

@@ -14,6 +14,7 @@ mod matmul;
 mod matmul_int8;
 mod matmul_tile;
 mod matvec;
+mod merge_splits;
 mod projection;
 mod random;
 mod rms_norm;

@@ -1,8 +1,9 @@
 //! Attention of a layer as adapters want it recorded: one way for few rows, another for many.
 
-use super::attend_split::{AttendSplit, MergeSplits, Splits};
+use super::attend_split::{AttendSplit, Splits};
 use super::attention_shared::AttentionShared;
 use super::attention_tile::AttentionTile;
+use super::merge_splits::MergeSplits;
 use super::{Attention, RopeStore};
 use crate::compute::{BufferId, FewAttention, ManyAttention, Recording, RowClass, Rows, Tuning};
 
