@@ -186,7 +186,8 @@ fn the_table_of_variants_in_the_docs_is_that_of_the_cases() {
 fn every_variable_of_a_function_begins_with_a_value() {
     for variant in variants() {
         let source = variant.shader.compose(true);
-        let is_bare = |line: &&str| line.starts_with(' ') && line.trim_start().starts_with("var ") && !line.contains('=');
+        let is_bare =
+            |line: &&str| line.starts_with(' ') && line.trim_start().starts_with("var ") && !line.contains('=');
         assert_eq!(source.lines().find(is_bare), None, "{}", variant.name);
     }
 }
