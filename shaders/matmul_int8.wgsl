@@ -29,41 +29,11 @@ var<workgroup> x_low: array<vec4<u32>, 32>;
 var<workgroup> x_high: array<vec4<u32>, 32>;
 var<workgroup> x_factors: array<vec3<f32>, 32>;
 
-// The weight row behind row r of the tile whose first output is n.
-fn weight_row(n: u32, r: u32) -> u32 {
-    if (GATED) {
-        return min(n + r % 32u, N - 1u) + select(0u, N, r >= 32u);
-    }
-    return min(n + r, N - 1u);
-}
-
 // Chunk `chunk` of row `row` of x.
 fn quantized_chunk(row: u32, chunk: u32) -> Quantized {
     let at = row * (K / 4u) + chunk * 8u;
     return quantize(array<vec4<f32>, 8>(
         x[at], x[at + 1u], x[at + 2u], x[at + 3u], x[at + 4u], x[at + 5u], x[at + 6u], x[at + 7u]));
-}
-
-fn store(sums: vec4<f32>, t: u32, num_rows: u32, n: u32, i: u32) {
-    if (t >= num_rows) {
-        return;
-    }
-    let out = t * OUT_STRIDE + OUT_OFFSET;
-    if (GATED) {
-        if (n + i < N) {
-            y[out + n + i] = finish(0.0, sums.x, sums.z);
-        }
-        if (n + i + 16u < N) {
-            y[out + n + i + 16u] = finish(0.0, sums.y, sums.w);
-        }
-    } else {
-        for (var part = 0u; part < 4u; part += 1u) {
-            let column = n + i + 16u * part;
-            if (column < N) {
-                y[out + column] = finish(y[out + column], sums[part], 0.0);
-            }
-        }
-    }
 }
 
 // The products of row `r` of the x tile with four weight rows.

@@ -29,37 +29,6 @@ override HEIGHT: u32;
 var<workgroup> w_tile: array<vec4<Real>, 512>; // [8 quads, 64 weight rows]
 var<workgroup> x_tile: array<vec4<Real>, 32 * HEIGHT>; // [8 quads, 4 * HEIGHT rows of x]
 
-// The weight row behind row r of the tile whose first output is n.
-fn weight_row(n: u32, r: u32) -> u32 {
-    if (GATED) {
-        return min(n + r % 32u, N - 1u) + select(0u, N, r >= 32u);
-    }
-    return min(n + r, N - 1u);
-}
-
-fn store(all: vec4<f32>, t: u32, num_rows: u32, n: u32, i: u32) {
-    if (t >= num_rows) {
-        return;
-    }
-    let sums = trusted(all);
-    let out = t * OUT_STRIDE + OUT_OFFSET;
-    if (GATED) {
-        if (n + i < N) {
-            y[out + n + i] = finish(0.0, sums.x, sums.z);
-        }
-        if (n + i + 16u < N) {
-            y[out + n + i + 16u] = finish(0.0, sums.y, sums.w);
-        }
-    } else {
-        for (var part = 0u; part < 4u; part += 1u) {
-            let column = n + i + 16u * part;
-            if (column < N) {
-                y[out + column] = finish(y[out + column], sums[part], 0.0);
-            }
-        }
-    }
-}
-
 @compute @workgroup_size(16, HEIGHT)
 fn main(
     @builtin(local_invocation_id) local: vec3<u32>,
@@ -112,8 +81,8 @@ fn main(
         sum2 += vec4<f32>(part2);
         sum3 += vec4<f32>(part3);
     }
-    store(sum0, t + local.y, num_rows, n, local.x);
-    store(sum1, t + local.y + HEIGHT, num_rows, n, local.x);
-    store(sum2, t + local.y + 2u * HEIGHT, num_rows, n, local.x);
-    store(sum3, t + local.y + 3u * HEIGHT, num_rows, n, local.x);
+    store(trusted(sum0), t + local.y, num_rows, n, local.x);
+    store(trusted(sum1), t + local.y + HEIGHT, num_rows, n, local.x);
+    store(trusted(sum2), t + local.y + 2u * HEIGHT, num_rows, n, local.x);
+    store(trusted(sum3), t + local.y + 3u * HEIGHT, num_rows, n, local.x);
 }

@@ -6,12 +6,8 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let start = row * ROW_WORDS;
     let number = chunk / 8u;
     let index = chunk & 7u;
-    let factor = unpack2x16float(weights[start + K / 256u * 27u + number / 2u] >> (16u * (number & 1u))).x;
     let block = start + number * 27u;
-    let low = vec2<u32>(weights[block + index / 4u] >> (8u * (index & 3u))) >> vec2<u32>(0u, 4u);
-    let high = vec2<u32>(weights[block + 2u] >> (4u * index)) >> vec2<u32>(0u, 2u);
-    let scales = (low & vec2<u32>(15u)) | ((high & vec2<u32>(3u)) << vec2<u32>(4u));
-    let s = factor * (vec2<f32>(scales) - 32.0);
+    let s = scales_of(start, number, index);
     let at = block + 3u + index * 3u;
     let h = weights[at];
     let a = weights[at + 1u];
@@ -23,18 +19,24 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s.y * centered_quad(b >> 4u, h >> 4u), s.y * centered_quad(b >> 6u, h >> 5u));
 }
 
+// The two scales of a chunk.
+fn scales_of(start: u32, number: u32, index: u32) -> vec2<f32> {
+    let factor = unpack2x16float(weights[start + K / 256u * 27u + number / 2u] >> (16u * (number & 1u))).x;
+    let block = start + number * 27u;
+    let low = vec2<u32>(weights[block + index / 4u] >> (8u * (index & 3u))) >> vec2<u32>(0u, 4u);
+    let high = vec2<u32>(weights[block + 2u] >> (4u * index)) >> vec2<u32>(0u, 2u);
+    let scales = (low & vec2<u32>(15u)) | ((high & vec2<u32>(3u)) << vec2<u32>(4u));
+    return factor * (vec2<f32>(scales) - 32.0);
+}
+
 // The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
 // scale * byte + minimum.
 fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
     let start = row * ROW_WORDS;
     let number = chunk / 8u;
     let index = chunk & 7u;
-    let factor = unpack2x16float(weights[start + K / 256u * 27u + number / 2u] >> (16u * (number & 1u))).x;
     let block = start + number * 27u;
-    let low_bits = vec2<u32>(weights[block + index / 4u] >> (8u * (index & 3u))) >> vec2<u32>(0u, 4u);
-    let high_bits = vec2<u32>(weights[block + 2u] >> (4u * index)) >> vec2<u32>(0u, 2u);
-    let scales = (low_bits & vec2<u32>(15u)) | ((high_bits & vec2<u32>(3u)) << vec2<u32>(4u));
-    let s = factor * (vec2<f32>(scales) - 32.0);
+    let s = scales_of(start, number, index);
     let at = block + 3u + index * 3u;
     let h = weights[at];
     let low = (vec4<u32>(weights[at + 1u]) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(0x03030303u);

@@ -5,14 +5,10 @@
 fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let block = row * ROW_WORDS + chunk / 8u * 36u;
     let index = chunk & 7u;
-    let shift = 4u * index;
-    let high = weights[block + 3u] >> shift;
-    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high & 3u) << 4u);
-    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high & 12u) << 2u);
-    let factors = unpack2x16float(weights[block]) * vec2<f32>(vec2<u32>(scale, minimum));
+    let factors = factors_of(block, index);
     let s = factors.x;
     let m = vec4<f32>(factors.y);
-    let at = block + 4u + shift;
+    let at = block + 4u + 4u * index;
     let a = weights[at];
     let b = weights[at + 1u];
     let c = weights[at + 2u];
@@ -22,17 +18,22 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s * high_quad(a) - m, s * high_quad(b) - m, s * high_quad(c) - m, s * high_quad(d) - m);
 }
 
+// The scale and the minimum of a chunk.
+fn factors_of(block: u32, index: u32) -> vec2<f32> {
+    let shift = 4u * index;
+    let high = weights[block + 3u] >> shift;
+    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high & 3u) << 4u);
+    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high & 12u) << 2u);
+    return unpack2x16float(weights[block]) * vec2<f32>(vec2<u32>(scale, minimum));
+}
+
 // The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
 // scale * byte + minimum.
 fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
     let block = row * ROW_WORDS + chunk / 8u * 36u;
     let index = chunk & 7u;
-    let shift = 4u * index;
-    let high_bits = weights[block + 3u] >> shift;
-    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high_bits & 3u) << 4u);
-    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high_bits & 12u) << 2u);
-    let factors = (unpack2x16float(weights[block]) * vec2<f32>(f32(scale), -f32(minimum))).xxyy;
-    let at = block + 4u + shift;
+    let factors = factors_of(block, index).xxyy * vec4<f32>(1.0, 1.0, -1.0, -1.0);
+    let at = block + 4u + 4u * index;
     let nibbles = vec4<u32>(weights[at], weights[at + 1u], weights[at + 2u], weights[at + 3u]);
     return array<vec4<u32>, 3>(
         nibbles & vec4<u32>(0x0f0f0f0fu), (nibbles >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), bitcast<vec4<u32>>(factors));

@@ -5,11 +5,7 @@
 fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let block = row * ROW_WORDS + chunk / 8u * 44u;
     let index = chunk & 7u;
-    let shift = 4u * index;
-    let high = weights[block + 3u] >> shift;
-    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high & 3u) << 4u);
-    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high & 12u) << 2u);
-    let factors = unpack2x16float(weights[block]) * vec2<f32>(vec2<u32>(scale, minimum));
+    let factors = factors_of(block, index);
     let s = factors.x;
     let m = vec4<f32>(factors.y);
     let at = block + 4u + index * 5u;
@@ -25,16 +21,21 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s * five_bit_quad(c >> 4u, fifth >> 2u) - m, s * five_bit_quad(d >> 4u, fifth >> 3u) - m);
 }
 
+// The scale and the minimum of a chunk.
+fn factors_of(block: u32, index: u32) -> vec2<f32> {
+    let shift = 4u * index;
+    let high = weights[block + 3u] >> shift;
+    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high & 3u) << 4u);
+    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high & 12u) << 2u);
+    return unpack2x16float(weights[block]) * vec2<f32>(vec2<u32>(scale, minimum));
+}
+
 // The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
 // scale * byte + minimum.
 fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
     let block = row * ROW_WORDS + chunk / 8u * 44u;
     let index = chunk & 7u;
-    let shift = 4u * index;
-    let high_bits = weights[block + 3u] >> shift;
-    let scale = ((weights[block + 1u] >> shift) & 15u) | ((high_bits & 3u) << 4u);
-    let minimum = ((weights[block + 2u] >> shift) & 15u) | ((high_bits & 12u) << 2u);
-    let factors = (unpack2x16float(weights[block]) * vec2<f32>(f32(scale), -f32(minimum))).xxyy;
+    let factors = factors_of(block, index).xxyy * vec4<f32>(1.0, 1.0, -1.0, -1.0);
     let at = block + 4u + index * 5u;
     let fifth = weights[at];
     let nibbles = vec4<u32>(weights[at + 1u], weights[at + 2u], weights[at + 3u], weights[at + 4u]);

@@ -6,11 +6,8 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let start = row * ROW_WORDS;
     let number = chunk / 8u;
     let index = chunk & 7u;
-    let factor = unpack2x16float(weights[start + K / 256u * 52u + number / 2u] >> (16u * (number & 1u))).x;
     let block = start + number * 52u;
-    let scale_bytes = weights[block + index / 2u] >> (16u * (index & 1u));
-    let scales = bitcast<vec2<i32>>(vec2<u32>(scale_bytes) << vec2<u32>(24u, 16u));
-    let s = factor * vec2<f32>(scales >> vec2<u32>(24u));
+    let s = scales_of(start, number, index);
     let at = block + 4u + index * 6u;
     let a = weights[at];
     let b = weights[at + 1u];
@@ -25,17 +22,22 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
         s.y * centered_quad(c >> 4u, q), s.y * centered_quad(d >> 4u, q >> 2u));
 }
 
+// The two scales of a chunk.
+fn scales_of(start: u32, number: u32, index: u32) -> vec2<f32> {
+    let factor = unpack2x16float(weights[start + K / 256u * 52u + number / 2u] >> (16u * (number & 1u))).x;
+    let bytes = weights[start + number * 52u + index / 2u] >> (16u * (index & 1u));
+    let scales = bitcast<vec2<i32>>(vec2<u32>(bytes) << vec2<u32>(24u, 16u));
+    return factor * vec2<f32>(scales >> vec2<u32>(24u));
+}
+
 // The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
 // scale * byte + minimum.
 fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
     let start = row * ROW_WORDS;
     let number = chunk / 8u;
     let index = chunk & 7u;
-    let factor = unpack2x16float(weights[start + K / 256u * 52u + number / 2u] >> (16u * (number & 1u))).x;
     let block = start + number * 52u;
-    let scale_bytes = weights[block + index / 2u] >> (16u * (index & 1u));
-    let scales = bitcast<vec2<i32>>(vec2<u32>(scale_bytes) << vec2<u32>(24u, 16u));
-    let s = factor * vec2<f32>(scales >> vec2<u32>(24u));
+    let s = scales_of(start, number, index);
     let at = block + 4u + index * 6u;
     let nibbles = vec4<u32>(weights[at], weights[at + 1u], weights[at + 2u], weights[at + 3u]);
     let p = weights[at + 4u];

@@ -1,6 +1,7 @@
 //! Many rows times a matrix, in products of bytes; see `shaders/matmul_int8.wgsl`.
 
 use super::Projection;
+use super::matmul_tile::TILE_ROWS;
 use crate::compute::{Access, Bindings, Kernel, Rows, Shader, Step};
 
 /// The piece that multiplies bytes.
@@ -13,7 +14,7 @@ pub struct MatMulInt8(pub Projection);
 impl Kernel for MatMulInt8 {
     fn shader(&self) -> Shader {
         let shader = self.0.shader("matmul_int8", include_str!("../../shaders/matmul_int8.wgsl"));
-        Shader { pieces: vec![INT8], ..shader }
+        Shader { pieces: vec![INT8, TILE_ROWS], ..shader }
     }
 
     fn access(&self) -> &'static [Access] {

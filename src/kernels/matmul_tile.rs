@@ -5,6 +5,9 @@ use half::f16;
 use super::Projection;
 use crate::compute::{Access, Bindings, Kernel, Rows, Shader, Step};
 
+/// The piece that says which weight rows a tile has, and stores their sums.
+pub(super) const TILE_ROWS: &str = include_str!("../../shaders/lib/tile_rows.wgsl");
+
 /// A projection of many rows, for adapters whose workgroup memory is fast.
 #[derive(Debug, Clone)]
 pub struct MatMulTile {
@@ -29,7 +32,7 @@ impl Kernel for MatMulTile {
         } else {
             include_str!("../../shaders/lib/real_f32.wgsl")
         };
-        Shader { pieces: vec![real], f16: self.f16, ..shader }
+        Shader { pieces: vec![real, TILE_ROWS], f16: self.f16, ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
