@@ -132,11 +132,12 @@ function listen(server, port) {
 
 /**
  * Serves `mounts` ({prefix: folder}) on 127.0.0.1, with `headers` beside its own. `ports` are tried in order; 0 is any.
- * Answers `{url, close}`.
+ * `intercept(request, response)` may answer instead, and says whether it does. Answers `{url, close}`.
  */
-export async function serve({ mounts = PAGE_MOUNTS, ports = [0], headers = {} } = {}) {
+export async function serve({ mounts = PAGE_MOUNTS, ports = [0], headers = {}, intercept = () => false } = {}) {
   const server = http.createServer((request, response) => {
     if (!isLocalHost(request.headers.host)) return refuse(response, 403, 'this server answers to localhost only');
+    if (intercept(request, response)) return undefined;
     return answer(mounts, headers, request, response);
   });
   for (const [index, port] of ports.entries()) {

@@ -4,15 +4,14 @@
 
 import { PrefixCache } from './cache.js';
 import { ChatCompletions } from './chat.js';
-import { WorkerClient } from './client.js';
+import type { WorkerClient } from './client.js';
 import { Completions } from './completions.js';
-import { cancelledError, PagewiseError } from './errors.js';
+import { PagewiseError } from './errors.js';
 import { bad, show } from './fields.js';
 import { checkEngineOptions, checkStepTargets, followVisibility } from './load-options.js';
+import { Models } from './models.js';
 import { checkOptions, type OptionKinds } from './options.js';
-import type { EngineOptions, SourceSpec } from './protocol.js';
 import { checkMessages } from './request.js';
-import { resolveSource } from './source.js';
 import type {
   ChatMessage,
   DetokenizeOptions,
@@ -29,13 +28,8 @@ import type {
   TemplateOptions,
   TokenizeOptions,
 } from './types.js';
+import { askToPersist, inWorker, resolveForWorker, SOURCE_OPTIONS, withWorker } from './with-worker.js';
 
-const SOURCE_OPTIONS: OptionKinds<SourceOptions> = {
-  signal: 'signal',
-  registry: 'any',
-  headers: 'any',
-  createWorker: 'function',
-};
 const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
   ...SOURCE_OPTIONS,
   contextLength: 'any',
@@ -52,11 +46,14 @@ const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   autotune: 'flag',
   precision: 'any',
   stepTargetMs: 'any',
+  store: 'flag',
   onProgress: 'function',
 };
 
 /** A loaded model. Make one with {@link Engine.load}. */
 export class Engine {
+  /** Models in the browser's storage: downloaded, listed, removed. */
+  static readonly models = new Models();
   readonly #client: WorkerClient;
   /** What was loaded, and on which GPU. */
   readonly info: EngineInfo;
@@ -80,15 +77,18 @@ export class Engine {
    * tensor by tensor, compiles the kernels.
    *
    * Rejects with a {@link PagewiseError}: `no_webgpu`, `unsupported_model`, `corrupt_model`, `out_of_memory` (before any
-   * weight is read), `network`, `cancelled`, `bad_request`. Whatever had been loaded is freed.
+   * weight is read), `network`, `cancelled`, `bad_request`; with `store` also `storage_full`. Whatever had been loaded is freed.
    */
   static async load(source: ModelSource, options?: LoadOptions): Promise<Engine> {
     const checked = checkOptions('load', options, LOAD_OPTIONS);
-    const { onProgress } = checked;
+    const { onProgress, store = false } = checked;
     const targets = checkStepTargets(checked.stepTargetMs);
-    return withWorker(source, checked, async (client, spec, engineOptions) => {
+    const engineOptions = checkEngineOptions(checked);
+    const spec = await resolveForWorker(source, checked);
+    if (store) askToPersist();
+    return withWorker(checked, async (client) => {
       client.onProgress = onProgress;
-      const info = await client.call('load', { source: spec, options: engineOptions });
+      const info = await client.call('load', { source: spec, options: engineOptions, store });
       client.onProgress = undefined;
       client.atEnd(followVisibility(targets, (ms) => client.setStepTarget(ms)));
       return new Engine(client, info);
@@ -98,11 +98,8 @@ export class Engine {
   /** Describes a file from its header alone; needs no GPU. */
   static async inspect(source: ModelSource, options?: SourceOptions): Promise<ModelDescription> {
     const checked = checkOptions('inspect', options, SOURCE_OPTIONS);
-    return withWorker(source, checked, async (client, spec) => {
-      const description = await client.call('inspect', { source: spec });
-      client.close(cancelledError());
-      return description;
-    });
+    const spec = await resolveForWorker(source, checked);
+    return inWorker(checked, (client) => client.call('inspect', { source: spec }));
   }
 
   /**
@@ -112,11 +109,9 @@ export class Engine {
    */
   static async plan(source: ModelSource, options?: PlanOptions): Promise<MemoryPlan> {
     const checked = checkOptions('plan', options, PLAN_OPTIONS);
-    return withWorker(source, checked, async (client, spec, engineOptions) => {
-      const plan = await client.call('plan', { source: spec, options: engineOptions });
-      client.close(cancelledError());
-      return plan;
-    });
+    const engineOptions = checkEngineOptions(checked);
+    const spec = await resolveForWorker(source, checked);
+    return inWorker(checked, (client) => client.call('plan', { source: spec, options: engineOptions }));
   }
 
   /** Turns text into token ids. */
@@ -194,33 +189,4 @@ export class Engine {
 function isListOfIds(ids: readonly number[]): boolean {
   // `from` also visits the holes of a list, which `every` skips.
   return Array.isArray(ids) && Array.from<number>(ids).every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 32);
-}
-
-/** The package's own worker; the expression is the one that bundlers understand. */
-function defaultWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'pagewise' });
-}
-
-/** Starts a worker for `use`; when that fails or the signal aborts, the worker is ended. */
-async function withWorker<T>(
-  source: ModelSource,
-  options: LoadOptions,
-  use: (client: WorkerClient, source: SourceSpec, options: EngineOptions) => Promise<T>,
-): Promise<T> {
-  const { signal } = options;
-  if (signal?.aborted) throw cancelledError(signal);
-  const engineOptions = checkEngineOptions(options);
-  const spec = await resolveSource(source, options);
-  if (signal?.aborted) throw cancelledError(signal);
-  const client = new WorkerClient(options.createWorker ?? defaultWorker);
-  const onAbort = (): void => client.close(cancelledError(signal));
-  signal?.addEventListener('abort', onAbort);
-  try {
-    return await use(client, spec, engineOptions);
-  } catch (error) {
-    client.close(error as PagewiseError);
-    throw error;
-  } finally {
-    signal?.removeEventListener('abort', onAbort);
-  }
 }

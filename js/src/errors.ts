@@ -17,6 +17,7 @@ export const ERROR_CODES = [
   'cancelled',
   'network',
   'worker_crashed',
+  'storage_full',
 ] as const;
 
 /**
@@ -33,6 +34,7 @@ export const ERROR_CODES = [
  * - `cancelled`: aborted, or the engine was unloaded
  * - `network`: model bytes could not be read; `url` and, where known, `status` and `offset` say which
  * - `worker_crashed`: a bug or the browser ended the worker; load the model again
+ * - `storage_full`: the browser's storage has no room for a model (asked and free are in the message), or allows none
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 

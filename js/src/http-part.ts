@@ -235,7 +235,7 @@ async function fill(opening: Opening, { url, head }: OpenFile, stream: ByteStrea
 }
 
 /** Total size from `Content-Range: bytes 0-99/1234`. */
-function totalOf(response: Response): number | undefined {
+export function totalOf(response: Response): number | undefined {
   const total = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
   return total === undefined ? undefined : Number(total);
 }
@@ -257,7 +257,7 @@ function checkRange(file: OpenFile, response: Response, offset: number): void {
 }
 
 /** Refuses what servers send instead of a model: pages, and Git LFS pointers. */
-function checkIsGguf(url: string, head: Uint8Array, response: Response): void {
+export function checkIsGguf(url: string, head: Uint8Array, response: Response): void {
   const text = String.fromCharCode(...head.subarray(0, 16));
   if (text.startsWith('GGUF')) return;
   const type = response.headers.get('content-type') ?? '';

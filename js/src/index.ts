@@ -42,5 +42,6 @@ export {
 export { Engine } from './engine.js';
 export { ERROR_CODES, type ErrorCode, type ErrorDetails, PagewiseError } from './errors.js';
 export { type KvMemory, type KvMemoryParams, kvMemory } from './memory.js';
+export { type ListOptions, Models } from './models.js';
 export { Stream } from './stream.js';
 export type * from './types.js';

@@ -11,6 +11,7 @@ import type {
   RestoredPrefix,
 } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
+import type { StoredModel } from './model-types.js';
 import type {
   AdapterInfo,
   Batching,
@@ -29,8 +30,8 @@ import type {
   Usage,
 } from './types.js';
 
-/** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. */
-export type PartSpec = { kind: 'url'; urls: string[] } | { kind: 'blob'; blob: Blob; name: string };
+/** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. `sha256` is its hash, where it is known. */
+export type PartSpec = { kind: 'url'; urls: string[]; sha256?: string } | { kind: 'blob'; blob: Blob; name: string };
 
 /** A model, resolved: what the reader opens. */
 export interface SourceSpec {
@@ -38,8 +39,12 @@ export interface SourceSpec {
   id: string;
   /** What the registry calls it. */
   name?: string;
-  /** At least one. */
+  /** Where the id was looked up; absent when it is a file's name. */
+  registry?: string;
+  /** At least one, unless there is a {@link failure}. */
   parts: PartSpec[];
+  /** Why the registry could not be asked: only a stored model can be had under the id. */
+  failure?: ErrorRecord;
   /** Size of all parts, where the registry says it. */
   bytes?: number;
   /** Extra headers of requests. */
@@ -207,7 +212,7 @@ export type RequestEvent =
 /** A call that is answered by one `result` or `error` with its `id`; the key is the call's `type`. */
 export interface Calls {
   /** Loads the model; `progress` messages come before the result. */
-  load: { args: { source: SourceSpec; options: EngineOptions }; result: EngineInfo };
+  load: { args: { source: SourceSpec; options: EngineOptions; store: boolean }; result: EngineInfo };
   /** Reads the header only. */
   inspect: { args: { source: SourceSpec }; result: ModelDescription };
   /** Reads the header only. */
@@ -253,6 +258,14 @@ export interface Calls {
   cacheRestore: { args: { data: Blob; cache: EngineCacheOptions }; result: RestoredPrefix };
   /** Has `cacheEvents` posted from now on, or no longer. */
   cacheListen: { args: { isOn: boolean }; result: null };
+  /** Every stored model. */
+  modelsList: { args: Record<never, never>; result: StoredModel[] };
+  /** A stored model, if it is whole. */
+  modelsFind: { args: { source: SourceSpec }; result: StoredModel | null };
+  /** Says whether there was anything. */
+  modelsDelete: { args: { source: SourceSpec }; result: boolean };
+  /** `progress` messages come before the result. */
+  modelsDownload: { args: { source: SourceSpec }; result: StoredModel };
   /** Frees the GPU memory; the worker may be ended afterwards. */
   unload: { args: Record<never, never>; result: null };
 }

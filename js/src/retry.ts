@@ -6,6 +6,8 @@ import { PagewiseError } from './errors.js';
 
 /** Attempts after the first one that brings no progress. */
 export const MAX_RETRIES = 4;
+/** The same for downloads that are kept, which have 38 s to get over a change of networks. */
+export const MAX_DOWNLOAD_RETRIES = 7;
 /** Wait before the first of them; each later wait is twice as long. */
 export const FIRST_DELAY_MS = 300;
 /** A request that brings no byte for this long has failed. */
@@ -19,6 +21,8 @@ export interface NetworkEnvironment {
   sleep(ms: number): Promise<void>;
   /** See {@link STALL_MS}. */
   stallMs: number;
+  /** The page's; absent: unknown. */
+  origin?: string;
 }
 
 /** The real network. */
@@ -26,6 +30,7 @@ export const NETWORK: NetworkEnvironment = {
   fetch: (url, init) => fetch(url, init),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   stallMs: STALL_MS,
+  origin: globalThis.location?.origin,
 };
 
 /** A failure that may pass when tried again. */
@@ -38,12 +43,13 @@ export function isTransientStatus(status: number): boolean {
 
 /**
  * Runs `attempt` until it succeeds, throws something that is not a {@link TransientError}, or has failed
- * {@link MAX_RETRIES} + 1 times without `progress()` having changed in between.
+ * `maxRetries` + 1 times without `progress()` having changed in between.
  */
 export async function withRetries<T>(
   environment: NetworkEnvironment,
   progress: () => number,
   attempt: () => Promise<T>,
+  maxRetries = MAX_RETRIES,
 ): Promise<T> {
   let failures = 0;
   for (;;) {
@@ -53,7 +59,7 @@ export async function withRetries<T>(
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
       failures = progress() > before ? 1 : failures + 1;
-      if (failures > MAX_RETRIES) {
+      if (failures > maxRetries) {
         throw new PagewiseError('network', `${error.message} (tried ${failures} times)`, error);
       }
       await environment.sleep(FIRST_DELAY_MS * 2 ** (failures - 1));

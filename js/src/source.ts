@@ -19,7 +19,9 @@ export async function resolveSource(source: ModelSource, options: SourceOptions)
     const entry = await lookUp(source, registryUrl, options.signal);
     const urls = entry.sources.map((url) => absolute(`registry: ${entry.id}`, url, registryUrl));
     const name = typeof entry.name === 'string' ? { name: entry.name } : {};
-    return { id: entry.id, ...name, parts: [{ kind: 'url', urls }], bytes: entry.bytes, headers };
+    const hash = isHash(entry.sha256) ? { sha256: entry.sha256.toLowerCase() } : {};
+    const parts: PartSpec[] = [{ kind: 'url', urls, ...hash }];
+    return { id: entry.id, ...name, registry: registryUrl, parts, bytes: entry.bytes, headers };
   }
   const sources: readonly PartSource[] = isList(source) ? source : [source];
   const parts = sources.map(partOf);
@@ -27,6 +29,11 @@ export async function resolveSource(source: ModelSource, options: SourceOptions)
   if (first === undefined) throw bad('source: an empty list of parts');
   const name = first.kind === 'blob' ? first.name : (first.urls[0] ?? '');
   return { id: idOf(name), parts, headers };
+}
+
+/** Older registries have none. */
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value);
 }
 
 /** Whether a string names a registry entry rather than a file. */

@@ -4,6 +4,7 @@
  */
 
 export type * from './metrics-types.js';
+export type * from './model-types.js';
 export type * from './openai.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
@@ -20,15 +21,15 @@ export type ModelSource = PartSource | readonly PartSource[];
 export type KvFormat = 'f16' | 'f32';
 
 /** What loading is doing. */
-export type LoadPhase = 'header' | 'compile' | 'weights' | 'ready';
+export type LoadPhase = 'download' | 'header' | 'compile' | 'weights' | 'ready';
 
 /** One report of {@link LoadOptions.onProgress}. */
 export interface LoadProgress {
-  /** In this order: `header` (metadata), `compile` (buffers and kernels), `weights` (streamed to the GPU), `ready`. */
+  /** In this order: `download` (only with {@link LoadOptions.store}), `header` (metadata), `compile` (buffers and kernels), `weights` (streamed to the GPU), `ready`. */
   phase: LoadPhase;
-  /** Bytes of weights read so far. */
+  /** Bytes of weights read so far; while downloading, bytes of the files that are stored. */
   loadedBytes: number;
-  /** Bytes of weights in all; 0 until the header is known. */
+  /** Bytes of weights in all (while downloading, of the files); 0 until the header is known. */
   totalBytes: number;
 }
 
@@ -112,6 +113,12 @@ export interface LoadOptions extends PlanOptions {
   maxStepsAhead?: number;
   /** Default: 30 ms while the page is visible, 200 ms while it is hidden. */
   stepTargetMs?: StepTarget;
+  /**
+   * Whether the model is downloaded into the browser's storage first, as by `Engine.models.download`, so that later loads need
+   * no network; files are read where they are. Default false: weights go straight to the GPU, and nothing is written. Either
+   * way a model that is stored already is loaded from there.
+   */
+  store?: boolean;
   /** Called with the progress of loading; the last call has phase `ready`. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
 }

@@ -8,6 +8,7 @@ import type {
   CallMessage,
   Calls,
   CallType,
+  EngineOptions,
   FromWorker,
   RequestEvent,
   SourceSpec,
@@ -16,8 +17,10 @@ import type {
 import { ModelReader } from './reader.js';
 import { NETWORK, type NetworkEnvironment } from './retry.js';
 import { restoreCache, saveCache } from './saved-cache.js';
+import type { StorageEnvironment } from './storage.js';
+import { type FoundModel, StoredModels } from './stored-models.js';
 import type { TuningMemory } from './tuning-memory.js';
-import type { LoadPhase } from './types.js';
+import type { LoadPhase, MemoryPlan } from './types.js';
 import type { WasmEngine, WasmModule } from './wasm.js';
 
 /** What the loop needs from outside. */
@@ -36,6 +39,8 @@ export interface WorkerEnvironment {
   whileWaiting<T>(work: Promise<T>): Promise<T>;
   /** Where measured choices of kernels are kept; nowhere by default. */
   tunings?: TuningMemory;
+  /** Where models are stored; nowhere by default. */
+  storage?: StorageEnvironment;
   /** The network; the real one by default. */
   network?: NetworkEnvironment;
 }
@@ -53,6 +58,7 @@ export class WorkerLoop {
   readonly #environment: WorkerEnvironment;
   readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
   readonly #active = new Map<number, ActiveRequest>();
+  readonly #models: StoredModels | undefined;
   #module: Promise<WasmModule> | undefined;
   #engine: WasmEngine | undefined;
   #wake: () => void = () => undefined;
@@ -64,6 +70,8 @@ export class WorkerLoop {
   /** Runs nothing yet: see {@link run}. */
   constructor(environment: WorkerEnvironment) {
     this.#environment = environment;
+    const { storage, network } = environment;
+    if (storage !== undefined) this.#models = new StoredModels(storage, network);
   }
 
   /** Queues a message. */
@@ -170,7 +178,7 @@ export class WorkerLoop {
       case 'load':
         return this.#load(message);
       case 'inspect':
-        return this.#withReader(message.source, (module, reader) => module.inspect(reader));
+        return this.#withReader(await this.#local(message.source), (module, reader) => module.inspect(reader));
       case 'plan':
         return this.#plan(message);
       case 'submit': {
@@ -219,6 +227,14 @@ export class WorkerLoop {
         this.#loaded().cacheEvents();
         this.#listensToCache = message.isOn;
         return null;
+      case 'modelsList':
+        return this.#stored().list();
+      case 'modelsFind':
+        return (await this.#stored().find(message.source))?.model ?? null;
+      case 'modelsDelete':
+        return this.#stored().delete(message.source);
+      case 'modelsDownload':
+        return (await this.#download(message.source)).model;
       case 'unload':
         this.#engine?.free();
         this.#engine = undefined;
@@ -230,27 +246,59 @@ export class WorkerLoop {
   /** Plans for the GPU that is there, else for the smallest that WebGPU allows. */
   async #plan(message: Extract<CallMessage, { type: 'plan' }>): Promise<Calls['plan']['result']> {
     const adapter = await this.#environment.probeAdapter().catch(() => undefined);
-    const options = adapter === undefined ? message.options : { ...message.options, adapter };
-    return this.#withReader(message.source, (module, reader) => module.plan(reader, options));
+    return this.#planFor(await this.#local(message.source), message.options, adapter);
+  }
+
+  #planFor(source: SourceSpec, given: EngineOptions, adapter: AdapterProbe | undefined): Promise<MemoryPlan> {
+    const options = adapter === undefined ? given : { ...given, adapter };
+    return this.#withReader(source, (module, reader) => module.plan(reader, options));
+  }
+
+  /** The source as it is stored, else as it is. */
+  async #local(source: SourceSpec): Promise<SourceSpec> {
+    // What cannot be found, for whatever reason, is read from where it comes from.
+    const found = await this.#models?.find(source).catch(() => undefined);
+    if (found !== undefined) return storedSource(source, found);
+    if (source.failure !== undefined) throw PagewiseError.fromRecord(source.failure);
+    return source;
+  }
+
+  /** The source in storage, downloaded if need be and if it can run here. */
+  async #kept(source: SourceSpec, options: EngineOptions, adapter: AdapterProbe): Promise<SourceSpec> {
+    const local = await this.#local(source);
+    if (local.parts.every(({ kind }) => kind === 'blob')) return local;
+    await this.#planFor(local, options, adapter);
+    return storedSource(source, await this.#download(source));
+  }
+
+  #download(source: SourceSpec): Promise<FoundModel> {
+    const onProgress = (loadedBytes: number, totalBytes: number): void =>
+      this.#environment.post({ type: 'progress', progress: { phase: 'download', loadedBytes, totalBytes } });
+    return this.#stored().download(source, { onProgress });
+  }
+
+  #stored(): StoredModels {
+    if (this.#models === undefined) throw new PagewiseError('storage_full', 'there is no storage for models here');
+    return this.#models;
   }
 
   async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
     if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
     const probe = await this.#environment.probeAdapter();
+    const { source: given, store } = message;
+    const source = store ? await this.#kept(given, message.options, probe) : await this.#local(given);
     const remembered = message.options.autotune ? await this.#environment.tunings?.recall() : undefined;
     const options = { ...message.options, adapter: probe, remembered: remembered ?? {} };
     const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
       this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
-    const loading = this.#withReader(message.source, (module, reader) =>
-      module.loadEngine(reader, options, onProgress),
-    );
+    const loading = this.#withReader(source, (module, reader) => module.loadEngine(reader, options, onProgress));
     const engine = await this.#environment.whileWaiting(loading);
     this.#engine = engine;
     const measured = engine.measuredTuning();
     if (measured !== null) await this.#environment.tunings?.remember(measured.key, measured.choice);
     const { vendor, architecture, description, isSoftware, features } = probe;
     const info = engine.info();
-    const { id, name } = message.source;
+    const { id, name } = source;
     this.#modelId = id;
     const adapter = { vendor, architecture, description, isSoftware, features };
     return { ...info, id, name: name || info.name || id, adapter };
@@ -274,6 +322,11 @@ export class WorkerLoop {
     if (this.#engine === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
     return this.#engine;
   }
+}
+
+function storedSource(source: SourceSpec, { model, parts }: FoundModel): SourceSpec {
+  const name = model.name === model.id ? {} : { name: model.name };
+  return { id: source.id, ...name, parts, headers: {} };
 }
 
 /** An engine's error as a record; anything else is thrown on and ends the loop. */

@@ -6,6 +6,7 @@ import init, * as module from '../wasm/pagewise.js';
 import { PagewiseError } from './errors.js';
 import { Devices, probeAdapter } from './gpu.js';
 import type { FromWorker, ToWorker } from './protocol.js';
+import { browserStorage } from './storage.js';
 import { browserMemory } from './tuning-memory.js';
 import type { WasmModule } from './wasm.js';
 import { WorkerLoop } from './worker-loop.js';
@@ -30,6 +31,7 @@ const loop = new WorkerLoop({
   timeOrigin: performance.timeOrigin,
   whileWaiting: (work) => devices.whileWaiting(work),
   tunings: browserMemory(globalThis.caches, globalThis.location.origin, globalThis.navigator.userAgent),
+  storage: browserStorage(globalThis.navigator, globalThis.indexedDB),
 });
 
 scope.addEventListener('message', (event) => loop.receive(event.data));

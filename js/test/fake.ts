@@ -14,6 +14,7 @@ import type {
   ToWorker,
 } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
+import type { StorageEnvironment } from '../src/storage.js';
 import type { TuningMemory } from '../src/tuning-memory.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import { WorkerLoop } from '../src/worker-loop.js';
@@ -28,6 +29,7 @@ export interface FakeOptions {
   engine?: Partial<WasmEngine>;
   network?: NetworkEnvironment;
   tunings?: TuningMemory;
+  storage?: StorageEnvironment;
   probeAdapter?: () => Promise<never>;
 }
 
@@ -67,6 +69,7 @@ export class FakeWorker {
       timeOrigin: performance.timeOrigin,
       whileWaiting: (work) => work,
       ...(options.tunings === undefined ? {} : { tunings: options.tunings }),
+      ...(options.storage === undefined ? {} : { storage: options.storage }),
       ...(options.network === undefined ? {} : { network: options.network }),
     });
     void this.#loop.run();

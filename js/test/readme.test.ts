@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ConversationBudget, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
 import { FakeWorker, fakeModel } from './fake.js';
+import { FakeServer, modelFile } from './fake-server.js';
+import { FakeDisk } from './fake-storage.js';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] as string);
@@ -10,7 +12,11 @@ afterEach(() => vi.restoreAllMocks());
 
 /** The package, with its sources replaced by a file and its worker by the fake one. */
 function replaced(): object {
-  const options = (given: object = {}): object => ({ ...given, createWorker: () => new FakeWorker().asWorker });
+  const server = new FakeServer();
+  const address = 'https://files.example/model.gguf';
+  server.files.set(address, { bytes: modelFile(1000) });
+  const fake = { storage: new FakeDisk().environment, network: server.network };
+  const options = (given: object = {}): object => ({ ...given, createWorker: () => new FakeWorker(fake).asWorker });
   return {
     PagewiseError,
     ConversationBudget,
@@ -20,6 +26,12 @@ function replaced(): object {
       load: (_source: string, given: object) => Engine.load(fakeModel(), options(given)),
       inspect: (_source: string, given: object) => Engine.inspect(fakeModel(), options(given)),
       plan: (_source: string, given: object) => Engine.plan(fakeModel(), options(given)),
+      models: {
+        download: (_source: string, given: object) => Engine.models.download(address, options(given)),
+        list: () => Engine.models.list(options()),
+        has: () => Engine.models.has(address, options()),
+        delete: () => Engine.models.delete(address, options()),
+      },
     },
   };
 }
@@ -27,8 +39,9 @@ function replaced(): object {
 test.each([
   [0, ['ready', 'H', 'o']],
   [1, ['llama']],
-  [2, ['bad_request', '72,101']],
-  [3, ['A date or time changes', '40 GiB', 'fits']],
+  [2, ['1000 1000', 'model 1000 true', 'true']],
+  [3, ['bad_request', '72,101']],
+  [4, ['A date or time changes', '40 GiB', 'fits']],
 ])('example %d runs', async (index, printed) => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
@@ -42,6 +55,6 @@ test.each([
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(4);
+  expect(examples.length).toBe(5);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });

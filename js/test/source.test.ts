@@ -113,11 +113,24 @@ describe('registry ids', () => {
     expect(await resolveSource('tiny', { registry })).toEqual({
       id: 'tiny',
       name: 'Tiny',
+      registry,
       parts: [{ kind: 'url', urls: ['https://page.example/models/tiny.gguf', 'https://mirror.example/tiny.gguf'] }],
       bytes: 12,
       headers: {},
     });
     expect(fetch.mock.calls[0]?.[0]).toBe(registry);
+  });
+
+  test('bring their hash along, if it is one', async () => {
+    const sha256 = 'AB'.repeat(32);
+    for (const [given, expected] of [
+      [sha256, { sha256: sha256.toLowerCase() }],
+      ['unknown', {}],
+    ] as const) {
+      answer(() => Response.json({ models: [{ ...entry, sha256: given }] }));
+      const { parts } = await resolveSource('tiny', { registry: 'https://page.example/r.json' });
+      expect(parts).toEqual([{ kind: 'url', urls: expect.any(Array), ...expected }]);
+    }
   });
 
   test('are looked up next to the page by default', async () => {

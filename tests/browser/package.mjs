@@ -4,15 +4,15 @@ import { models, pageDist, root } from '../../scripts/paths.mjs';
 import { serve } from '../../scripts/server.mjs';
 import { launch } from './launch.mjs';
 
-/** Serves the package with the models and opens the page; `globalThis.test` there is `page/page.mjs`. */
-export async function openPackage(browser) {
+/** Serves the package with the models and opens the page; `globalThis.test` there is `page/page.mjs`. `more` is for the server. */
+export async function openPackage(browser, more = {}) {
   const mounts = {
     '/models/': models,
     '/js/': path.join(root, 'js'),
     '/test/': path.join(root, 'tests/browser/page'),
     '/': pageDist,
   };
-  const server = await serve({ mounts });
+  const server = await serve({ mounts, ...more });
   const opened = await launch({ browser });
   await opened.page.goto(`${server.url}test/`);
   await opened.page.waitForFunction(() => globalThis.test);
@@ -20,5 +20,5 @@ export async function openPackage(browser) {
     await opened.close();
     await server.close();
   };
-  return { ...opened, close };
+  return { ...opened, url: server.url, close };
 }

@@ -61,6 +61,7 @@ const CODES: ProblemCode[] = [
   'device_lost',
   'network',
   'wrong_result',
+  'storage_full',
   'bad_request',
   'unknown',
 ];

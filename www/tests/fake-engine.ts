@@ -154,6 +154,7 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
     kv: options.kv ?? 'f16',
     gpuBytes: 318_000_000,
     hasChatTemplate: true,
+    tuning: { source: 'table', fewRows: '', manyRows: '', tuneMs: 0 },
     adapter: {
       vendor: 'nvidia',
       architecture: 'ada',

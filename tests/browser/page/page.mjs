@@ -6,7 +6,7 @@ let engine;
 /** Loads a model in place of the one before; answers what is known of it. */
 async function load(url, options) {
   await engine?.unload();
-  engine = await Engine.load(url, options);
+  engine = await Engine.load(url, within(options));
   return engine.info;
 }
 
@@ -59,6 +59,16 @@ async function restoreFrom(name, { flipAt, ...options } = {}) {
   return engine.cache.restore(data, options);
 }
 
+/** Options as they are, or with a worker in a browser that has no file system. */
+const within = ({ withoutFiles, ...options } = {}) => {
+  if (!withoutFiles) return options;
+  return { ...options, createWorker: () => new Worker('/test/idb-worker.mjs', { type: 'module' }) };
+};
+
+/** Calls a method of `Engine.models`. */
+const models = (method, source, options) =>
+  method === 'list' ? Engine.models.list(within(source)) : Engine.models[method](source, within(options));
+
 globalThis.test = {
   cache,
   chat,
@@ -71,6 +81,7 @@ globalThis.test = {
   load,
   logits,
   metrics,
+  models,
   restoreFrom,
   saveTo,
   unload: () => engine.unload(),

@@ -13,6 +13,7 @@ export type ProblemCode =
   | 'device_lost'
   | 'network'
   | 'wrong_result'
+  | 'storage_full'
   | 'bad_request'
   | 'unknown';
 
@@ -119,6 +120,16 @@ export function adviceFor(code: ProblemCode, browser: Browser): Advice {
           'Check the address and the connection, then try again.',
           'The server must allow cross-origin reads (CORS) and byte ranges; Hugging Face "resolve" links do.',
           'Or download the file and choose it here.',
+        ],
+        actions: ['retry', 'choose_model'],
+      };
+    case 'storage_full':
+      return {
+        title: 'There is no room to keep the model',
+        text: 'The browser does not give this page enough storage for it.',
+        steps: [
+          'Free space on this device, or delete other models.',
+          'A private window may have no storage: use another.',
         ],
         actions: ['retry', 'choose_model'],
       };

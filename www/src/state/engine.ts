@@ -33,7 +33,7 @@ export type AnswerPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'stats'; readonly stats: AnswerStats };
 
-export type LoadPhase = 'header' | 'weights' | 'compile' | 'ready';
+export type LoadPhase = 'download' | 'header' | 'weights' | 'compile' | 'ready';
 
 export interface LoadReport {
   readonly phase: LoadPhase;

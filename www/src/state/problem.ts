@@ -18,6 +18,7 @@ const KNOWN: Readonly<Record<string, ProblemCode>> = {
   device_lost: 'device_lost',
   network: 'network',
   wrong_result: 'wrong_result',
+  storage_full: 'storage_full',
   worker_crashed: 'device_lost',
 };
 

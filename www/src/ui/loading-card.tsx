@@ -6,6 +6,7 @@ import { type ModelState, modelName } from '../state/loader';
 import { useApp } from './context';
 
 const PHASES: Readonly<Record<LoadPhase, string>> = {
+  download: 'Downloading',
   header: 'Reading the file’s header',
   weights: 'Bringing the weights to the GPU',
   compile: 'Preparing and checking the GPU’s programs',
