@@ -128,15 +128,14 @@ fn naga_accepts_every_variant_within_the_default_limits() {
     }
 }
 
-/// The table of variants in docs/kernels.md, a line a kernel.
-fn table() -> String {
+/// The cells of the table of variants in docs/kernels.md, a line a kernel.
+fn cells() -> Vec<[String; 6]> {
     let mut kernels = BTreeMap::<&str, Vec<Variant>>::new();
     for variant in variants() {
         kernels.entry(variant.shader.stem).or_default().push(variant);
     }
-    let mut text = "| kernel | formats | lanes add up | storage buffers | invocations | workgroup memory, bytes |\n\
-         | --- | --: | --- | --: | --: | --: |\n"
-        .to_owned();
+    let head = ["kernel", "formats", "lanes add up", "storage buffers", "invocations", "workgroup memory, bytes"];
+    let mut lines = vec![head.map(str::to_owned)];
     for (stem, variants) in kernels {
         let formats: BTreeSet<_> = variants.iter().filter_map(|variant| variant.shader.format).collect();
         let of = |reduce| match reduce {
@@ -151,15 +150,29 @@ fn table() -> String {
             (least, most) => format!("{least} to {most}"),
         };
         let uses: Vec<_> = variants.iter().map(used).collect();
-        let line = [
+        lines.push([
             format!("`{stem}`"),
             if formats.is_empty() { String::new() } else { formats.len().to_string() },
             reduces.join(", "),
             span(variants.iter().map(|variant| variant.access.len()).collect()),
             span(uses.iter().map(|found| found.invocations as usize).collect()),
             span(uses.iter().map(|found| found.workgroup_bytes as usize).collect()),
-        ];
-        text += &format!("| {} |\n", line.join(" | "));
+        ]);
+    }
+    lines
+}
+
+/// The cells as Markdown, in columns.
+fn table() -> String {
+    let lines = cells();
+    let widths: [usize; 6] = std::array::from_fn(|column| lines.iter().map(|line| line[column].len()).max().unwrap());
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let padded: Vec<_> = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text += &format!("| {} |\n", padded.join(" | "));
+        if number == 0 {
+            text += &format!("| {} |\n", widths.map(|width| "-".repeat(width)).join(" | "));
+        }
     }
     text
 }
