@@ -153,7 +153,7 @@ impl Tuning {
         fused_norms: false,
         few_attention: FewAttention::Split,
         many_attention: ManyAttention::Shared,
-        split_tokens: 64,
+        split_tokens: 32,
         query_quads: 64,
         row_lanes: 1,
         max_tokens: 32,

@@ -81,10 +81,10 @@ impl AttendSplit {
         Self { rope, splits, shared_heads, slices }
     }
 
-    /// Tasks in a workgroup.
+    /// Tasks in a workgroup. Where each has a lane of its own there are few of them, and a workgroup keeps to one core.
     fn groups(&self) -> u32 {
-        let tuning = &self.splits.attention.tuning;
-        if tuning.reduce == Reduce::Lane { tuning.groups() } else { 1 }
+        const VECTOR_LANES: u32 = 4;
+        if self.splits.attention.tuning.reduce == Reduce::Lane { VECTOR_LANES } else { 1 }
     }
 }
 
