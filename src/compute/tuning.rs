@@ -66,7 +66,7 @@ pub struct Lanes {
 
 impl Lanes {
     /// Each row has a lane of its own.
-    pub const ALONE: Self = Self { reduce: Reduce::Lane, lanes: 1, workgroup: 32 };
+    pub const ALONE: Self = Self { reduce: Reduce::Lane, lanes: 1, workgroup: 16 };
 
     /// Rows that a workgroup handles.
     pub fn groups(&self) -> u32 {
