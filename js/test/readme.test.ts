@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import OpenAI from 'openai';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ConversationBudget, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
+import { ConversationBudget, createFetch, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
@@ -14,6 +15,14 @@ function replaced(): object {
   return {
     PagewiseError,
     ConversationBudget,
+    OpenAI,
+    createFetch,
+    /** Without a service worker the site's requests are answered here. */
+    registerRoute: async (engine: Engine) => {
+      const baseURL = 'http://site/v1';
+      vi.spyOn(globalThis, 'fetch').mockImplementation(createFetch(engine, { baseURL }));
+      return { baseURL };
+    },
     explainMiss: async () => ({ summary: 'A date or time changes', advice: 'Take it out' }),
     kvMemory: async () => ({ totalBytes: 40 * 2 ** 30 }),
     Engine: {
@@ -29,10 +38,14 @@ test.each([
   [1, ['llama']],
   [2, ['bad_request', '72,101']],
   [3, ['A date or time changes', '40 GiB', 'fits']],
+  [4, ['Hello']],
+  [5, ['H', 'o']],
 ])('example %d runs', async (index, printed) => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
-  const body = (examples[index] as string).replace(/import (\{.*\}) from 'pagewise';/, 'const $1 = pagewise;');
+  const body = (examples[index] as string)
+    .replace(/import (\{.*\}) from 'pagewise';/, 'const $1 = pagewise;')
+    .replace("import OpenAI from 'openai';", 'const { OpenAI } = pagewise;');
   const AsyncFunction = (async () => undefined).constructor as new (
     name: string,
     body: string,
@@ -42,6 +55,6 @@ test.each([
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(4);
+  expect(examples.length).toBe(6);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });
