@@ -177,9 +177,11 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
     test(`${way}: headers say how many wait before a request`, async () => {
       const found = await inPage(async ({ client, engine, idle, endless }, w) => {
         const openai = client(w);
-        const ask = { ...endless, model: engine().info.id, prompt: 'Once', max_tokens: 60 };
+        const ask = { ...endless, model: engine().info.id, prompt: 'Once', max_tokens: 400 };
         // Four run at once.
-        const others = Array.from({ length: 7 }, () => engine().completions.create(ask));
+        const controller = new AbortController();
+        const { signal } = controller;
+        const others = Array.from({ length: 7 }, () => engine().completions.create(ask, { signal }));
         const depths = [];
         const note = ({ response }) => depths.push(Number(response.headers.get('x-pagewise-queue-depth')));
         while ((await engine().metrics()).numWaiting < 3) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -187,8 +189,9 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
         const { data, response } = await openai.completions.create({ ...ask, stream: true }).withResponse();
         note({ response });
         const waitMs = Number(response.headers.get('x-pagewise-estimated-wait-ms') ?? Number.NaN);
-        for await (const _ of data);
-        await Promise.all(others);
+        data.controller.abort();
+        controller.abort();
+        await Promise.allSettled(others);
         await idle();
         return { depths, waitMs };
       }, way);
