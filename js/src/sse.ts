@@ -65,6 +65,10 @@ export function eventStream(started: StartedStream, headers: Record<string, stri
     }
   };
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      // A comment, which clients skip: Firefox hands on a service worker's response no sooner than its first bytes.
+      if (first.length === 0) controller.enqueue(encoder.encode(':\n\n'));
+    },
     async pull(controller) {
       try {
         const chunk = await next();

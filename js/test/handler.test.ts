@@ -28,6 +28,8 @@ const get = (path: string, method = 'GET'): Request => new Request(`http://local
 function events(text: string): string[] {
   const parts = text.split('\n\n');
   expect(parts.pop()).toBe('');
+  // A comment, where nothing is to be said yet.
+  if (parts[0] === ':') parts.shift();
   for (const part of parts) expect(part).toMatch(/^data: [^\n]*$/);
   return parts.map((part) => part.slice('data: '.length));
 }
@@ -110,6 +112,20 @@ describe('answers', () => {
     for await (const chunk of await create) expected.push({ ...chunk, id: chunks[0].id, created: chunks[0].created });
     expect(chunks).toEqual(expected);
     expect(chunks.at(-1).usage).toMatchObject({ prompt_tokens: 3 });
+  });
+
+  test('bytes come at once, while there is no chunk yet', async () => {
+    const { engine, worker } = await start();
+    const step = worker.engine.step.bind(worker.engine);
+    let isHeld = false;
+    worker.engine.step = () => {
+      if (isHeld) return new Promise(() => undefined);
+      isHeld = true;
+      return step();
+    };
+    const response = await handleRequest(engine, post('/v1/completions', { prompt: 'x', stream: true }));
+    const { value } = (await response.body?.getReader().read()) ?? {};
+    expect(new TextDecoder().decode(value)).toBe(':\n\n');
   });
 
   test('usage comes only when asked for, progress too', async () => {
