@@ -1,7 +1,14 @@
 // Refuses to pack without what the build makes.
 import { existsSync } from 'node:fs';
 
-const needed = ['dist/index.js', 'dist/index.d.ts', 'dist/worker.js', 'wasm/pagewise.js', 'wasm/pagewise_bg.wasm'];
+const needed = [
+  'dist/index.js',
+  'dist/index.d.ts',
+  'dist/worker.js',
+  'dist/service-worker.js',
+  'wasm/pagewise.js',
+  'wasm/pagewise_bg.wasm',
+];
 const missing = needed.filter((file) => !existsSync(new URL(file, import.meta.url)));
 if (missing.length > 0) {
   console.error(`missing: ${missing.join(', ')}; run "npm run build" in the repository first`);

@@ -32,7 +32,7 @@ import type {
 } from './types.js';
 
 /** Options of {@link PrefixCache.warm}. */
-export interface WarmOptions extends RequestOptions {
+export interface WarmOptions extends Pick<RequestOptions, 'signal'> {
   /** As in a request: priority, time to live, pin, salt, name. */
   cache?: RequestCacheOptions;
 }

@@ -49,10 +49,11 @@ export class ChatCompletions {
     params: ChatCompletionCreateParams,
     options?: RequestOptions,
   ): Promise<ChatCompletion | Stream<ChatCompletionChunk>> {
-    const { signal } = checkOptions('create', options, REQUEST_OPTIONS);
+    const { signal, onQueued } = checkOptions('create', options, REQUEST_OPTIONS);
     const { engineRequest, stream, includeUsage } = checkChatRequest(params, [this.#info.id, this.#info.name]);
     const head = { id: randomId('chatcmpl'), created: unixSeconds(), model: this.#info.id };
     const generation = await this.#client.generate(engineRequest, signal, head.id);
+    onQueued?.();
     if (stream) {
       const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
       return new Stream(generation, shape.first(), (event) => shape.chunksOf(event));

@@ -23,7 +23,7 @@ import type {
 export { collect };
 
 /** Of {@link RequestOptions}. */
-export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = { signal: 'signal' };
+export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = { signal: 'signal', onQueued: 'function' };
 
 /** Requests to continue a text. */
 export class Completions {
@@ -46,7 +46,7 @@ export class Completions {
   create(params: CompletionCreateParamsNonStreaming, options?: RequestOptions): Promise<Completion>;
   create(params: CompletionCreateParams, options?: RequestOptions): Promise<Completion | Stream<Completion>>;
   async create(params: CompletionCreateParams, options?: RequestOptions): Promise<Completion | Stream<Completion>> {
-    const { signal } = checkOptions('create', options, REQUEST_OPTIONS);
+    const { signal, onQueued } = checkOptions('create', options, REQUEST_OPTIONS);
     const { engineRequest, stream, includeUsage } = checkTextRequest(params, [this.#info.id, this.#info.name]);
     const head = {
       id: randomId('cmpl'),
@@ -55,6 +55,7 @@ export class Completions {
       model: this.#info.id,
     };
     const generation = await this.#client.generate(engineRequest, signal, head.id);
+    onQueued?.();
     if (stream) {
       const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
       return new Stream(generation, [], (event) => shape.chunksOf(event));

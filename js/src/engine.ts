@@ -114,6 +114,11 @@ export class Engine {
     return inWorker(checked, (client) => client.call('plan', { source: spec, options: engineOptions }));
   }
 
+  /** Why the engine can no longer be used: it was unloaded, or its worker has ended. Null while it can. */
+  get ended(): PagewiseError | null {
+    return this.#client.closed ?? null;
+  }
+
   /** Turns text into token ids. */
   async tokenize(text: string, options?: TokenizeOptions): Promise<number[]> {
     if (typeof text !== 'string') throw new PagewiseError('bad_request', 'tokenize: a string is needed');

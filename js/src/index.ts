@@ -41,7 +41,10 @@ export {
 } from './doctor.js';
 export { Engine } from './engine.js';
 export { ERROR_CODES, type ErrorCode, type ErrorDetails, PagewiseError } from './errors.js';
+export { createFetch, type Fetch, type FetchOptions, type HandlerOptions, handleRequest } from './handler.js';
+export type { OpenAIErrorBody } from './http-errors.js';
 export { type KvMemory, type KvMemoryParams, kvMemory } from './memory.js';
 export { type ListOptions, Models } from './models.js';
+export { type Route, type RouteOptions, registerRoute } from './route.js';
 export { Stream } from './stream.js';
 export type * from './types.js';

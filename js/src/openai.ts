@@ -355,4 +355,6 @@ export interface CompletionChoice {
 export interface RequestOptions {
   /** Cancels the request, waiting, in prefill or while generating; it then rejects with code `cancelled`. */
   signal?: AbortSignal;
+  /** Called when the request has been checked and has its place in the queue: what is refused is refused before. */
+  onQueued?: () => void;
 }

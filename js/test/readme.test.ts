@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import OpenAI from 'openai';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ConversationBudget, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
+import { ConversationBudget, createFetch, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
 import { FakeWorker, fakeModel } from './fake.js';
 import { FakeServer, modelFile } from './fake-server.js';
 import { FakeDisk } from './fake-storage.js';
@@ -20,6 +21,14 @@ function replaced(): object {
   return {
     PagewiseError,
     ConversationBudget,
+    OpenAI,
+    createFetch,
+    /** Without a service worker the site's requests are answered here. */
+    registerRoute: async (engine: Engine) => {
+      const baseURL = 'http://site/v1';
+      vi.spyOn(globalThis, 'fetch').mockImplementation(createFetch(engine, { baseURL }));
+      return { baseURL };
+    },
     explainMiss: async () => ({ summary: 'A date or time changes', advice: 'Take it out' }),
     kvMemory: async () => ({ totalBytes: 40 * 2 ** 30 }),
     Engine: {
@@ -42,10 +51,14 @@ test.each([
   [2, ['1000 1000', 'model 1000 true', 'true']],
   [3, ['bad_request', '72,101']],
   [4, ['A date or time changes', '40 GiB', 'fits']],
+  [5, ['Hello']],
+  [6, ['H', 'o']],
 ])('example %d runs', async (index, printed) => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
-  const body = (examples[index] as string).replace(/import (\{.*\}) from 'pagewise';/, 'const $1 = pagewise;');
+  const body = (examples[index] as string)
+    .replace(/import (\{.*\}) from 'pagewise';/, 'const $1 = pagewise;')
+    .replace("import OpenAI from 'openai';", 'const { OpenAI } = pagewise;');
   const AsyncFunction = (async () => undefined).constructor as new (
     name: string,
     body: string,
@@ -55,6 +68,6 @@ test.each([
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(5);
+  expect(examples.length).toBe(7);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });
