@@ -15,8 +15,9 @@ use crate::gguf::{Gguf, TensorInfo};
 use crate::kernels::{Epilogue, Projection};
 use crate::{Error, Result};
 
-/// Milliseconds that timing may take, unless somebody has more time.
-pub const TUNING_BUDGET_MS: f64 = 1500.0;
+/// Milliseconds within which candidates are begun, unless somebody has more time: with the last one's and the rematches, timing
+/// takes a second and a half.
+pub const TUNING_BUDGET_MS: f64 = 1000.0;
 /// Runs of a candidate, of which the fastest counts.
 const RUNS: usize = 3;
 /// Where a run takes long, one has to do: no run begins so many milliseconds after the first.
