@@ -67,7 +67,7 @@ export type StepTarget = number | null | { visible?: number | null; hidden?: num
 /** How requests become steps; `'static'` and `'none'` are for comparison. */
 export type Batching = 'continuous' | 'static' | 'none';
 
-/** How exactly prompts are computed. */
+/** How exactly prompts and answers are computed. */
 export type Precision = 'full' | 'fast';
 
 /** How kernels were chosen. */
@@ -100,9 +100,9 @@ export interface LoadOptions extends PlanOptions {
    */
   autotune?: boolean;
   /**
-   * `'full'` (the default): f32 arithmetic, logits within 1e-3 of exact ones. `'fast'`: prompts may be computed with
-   * activations rounded to 8 bits or in f16 where that measures faster, as most engines do always: logits move by up to
-   * about 1. Only with {@link autotune}.
+   * `'full'` (the default): f32 arithmetic, logits within 1e-3 of exact ones. `'fast'`: activations may be
+   * rounded to 8 bits, those of prompts also to f16, where that measures faster, as most engines do always: logits move by
+   * up to about 1. Only with {@link autotune}.
    */
   precision?: Precision;
   /**

@@ -28,7 +28,7 @@ const LEAST_GAIN: f64 = 0.95;
 /// Bytes of weights that few rows are timed with, so that not all of them stay in caches.
 const FEW_ROWS_BYTES: usize = 64 << 20;
 
-/// How kernels are to be chosen.
+/// How exactly prompts and answers are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// Only kernels that compute in f32.

@@ -102,12 +102,12 @@ pub(crate) struct DeviceArgs {
     /// Choose kernels by a fixed table instead of timing them (once for a model's shapes; remembered in the user's cache folder).
     #[arg(long)]
     no_autotune: bool,
-    /// `fast` lets timing choose kernels that round activations of prompts to 8 bits or to f16.
+    /// `fast` lets timing choose kernels that round activations to 8 bits or to f16.
     #[arg(long, value_enum, default_value = "full", conflicts_with = "no_autotune")]
     precision: PrecisionArg,
 }
 
-/// How exactly prompts are computed.
+/// How exactly prompts and answers are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum PrecisionArg {
     /// In f32.
