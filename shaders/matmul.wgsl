@@ -1,10 +1,11 @@
 // y[t, n] = sum over k of W[n, k] * x[t, k], for many rows t, from registers alone: no workgroup memory, no barrier.
 //
-// An invocation multiplies 4 weight rows with 8 rows of x: a quad of four rows makes a 4 x 4 matrix, and each quad of
+// An invocation multiplies 4 weight rows with 16 rows of x: a quad of four rows makes a 4 x 4 matrix, and each quad of
 // x times that matrix adds to four sums at once. When gated, the four are rows n, n + 1 of the gate and of the
 // up-projection, which lies N rows further on.
-// A workgroup covers 4 * LANES weight rows (2 * LANES outputs when gated) and 8 rows of x.
-// Grid: x = ceil(N / outputs of a workgroup), y = ceil(T / 8).
+// A workgroup covers 4 * LANES weight rows (2 * LANES outputs when gated) and 16 rows of x, which all its lanes share: a
+// piece says who reads them (lib/rows_*.wgsl).
+// Grid: x = ceil(N / outputs of a workgroup), y = ceil(T / 16).
 
 struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32 }
 
@@ -23,8 +24,6 @@ override SAMPLED: bool;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>; // [T, OUT_STRIDE] f32
 @group(0) @binding(3) var<uniform> step: Step;
 
-// Where each of the eight rows of x begins, in quads; rows behind the last repeat it.
-var<private> start: array<u32, 8>;
 var<private> sum0: vec4<f32>;
 var<private> sum1: vec4<f32>;
 var<private> sum2: vec4<f32>;
@@ -33,16 +32,36 @@ var<private> sum4: vec4<f32>;
 var<private> sum5: vec4<f32>;
 var<private> sum6: vec4<f32>;
 var<private> sum7: vec4<f32>;
+var<private> sum8: vec4<f32>;
+var<private> sum9: vec4<f32>;
+var<private> sum10: vec4<f32>;
+var<private> sum11: vec4<f32>;
+var<private> sum12: vec4<f32>;
+var<private> sum13: vec4<f32>;
+var<private> sum14: vec4<f32>;
+var<private> sum15: vec4<f32>;
 
 fn accumulate(w: mat4x4<f32>, at: u32) {
-    sum0 += x[start[0] + at] * w;
-    sum1 += x[start[1] + at] * w;
-    sum2 += x[start[2] + at] * w;
-    sum3 += x[start[3] + at] * w;
-    sum4 += x[start[4] + at] * w;
-    sum5 += x[start[5] + at] * w;
-    sum6 += x[start[6] + at] * w;
-    sum7 += x[start[7] + at] * w;
+    let a = four_rows(0u, at);
+    sum0 += a[0] * w;
+    sum1 += a[1] * w;
+    sum2 += a[2] * w;
+    sum3 += a[3] * w;
+    let b = four_rows(1u, at);
+    sum4 += b[0] * w;
+    sum5 += b[1] * w;
+    sum6 += b[2] * w;
+    sum7 += b[3] * w;
+    let c = four_rows(2u, at);
+    sum8 += c[0] * w;
+    sum9 += c[1] * w;
+    sum10 += c[2] * w;
+    sum11 += c[3] * w;
+    let d = four_rows(3u, at);
+    sum12 += d[0] * w;
+    sum13 += d[1] * w;
+    sum14 += d[2] * w;
+    sum15 += d[3] * w;
 }
 
 fn store(sums: vec4<f32>, t: u32, num_rows: u32, n: u32) {
@@ -70,19 +89,15 @@ fn store(sums: vec4<f32>, t: u32, num_rows: u32, n: u32) {
 fn main(@builtin(global_invocation_id) global: vec3<u32>) {
     let num_rows = select(step.num_tokens, step.num_rows, SAMPLED);
     let n = global.x * select(4u, 2u, GATED);
-    if (n >= N) {
-        return;
-    }
+    // Lanes behind the last row repeat it and store nothing: all lanes meet in four_rows.
     let last = N - 1u;
-    let row0 = n;
+    let row0 = min(n, last);
     let row1 = min(n + 1u, last);
     let row2 = select(min(n + 2u, last), row0 + N, GATED);
     let row3 = select(min(n + 3u, last), row1 + N, GATED);
 
-    let t = global.y * 8u;
-    for (var i = 0u; i < 8u; i += 1u) {
-        start[i] = min(t + i, num_rows - 1u) * (K / 4u);
-    }
+    let t = global.y * 16u;
+    begin_rows(t, num_rows - 1u);
     for (var chunk = 0u; chunk < K / 32u; chunk += 1u) {
         let w0 = load_chunk(row0, chunk);
         let w1 = load_chunk(row1, chunk);
@@ -106,4 +121,12 @@ fn main(@builtin(global_invocation_id) global: vec3<u32>) {
     store(sum5, t + 5u, num_rows, n);
     store(sum6, t + 6u, num_rows, n);
     store(sum7, t + 7u, num_rows, n);
+    store(sum8, t + 8u, num_rows, n);
+    store(sum9, t + 9u, num_rows, n);
+    store(sum10, t + 10u, num_rows, n);
+    store(sum11, t + 11u, num_rows, n);
+    store(sum12, t + 12u, num_rows, n);
+    store(sum13, t + 13u, num_rows, n);
+    store(sum14, t + 14u, num_rows, n);
+    store(sum15, t + 15u, num_rows, n);
 }

@@ -31,6 +31,11 @@ fn projections_of_every_epilogue_around_the_tiles() {
 }
 
 #[test]
+fn projections_whose_lanes_read_for_each_other() {
+    check(kernel_cases::projections_in_quads);
+}
+
+#[test]
 fn projections_in_bytes() {
     check(kernel_cases::projections_in_bytes);
 }

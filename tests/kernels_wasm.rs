@@ -64,6 +64,11 @@ async fn projections_that_normalise_and_of_two_formats() {
 }
 
 #[wasm_bindgen_test]
+async fn projections_whose_lanes_read_for_each_other() {
+    check(kernel_cases::projections_in_quads).await;
+}
+
+#[wasm_bindgen_test]
 async fn projections_in_f16() {
     check(kernel_cases::projections_in_f16).await;
 }

@@ -66,7 +66,7 @@ const HALVES: Capabilities = Capabilities::SHADER_FLOAT16_IN_FLOAT32;
 /// Only subgroups and f16 are optional, and only where they are asked for.
 fn validator(variant: &Variant) -> Validator {
     let mut capabilities = HALVES;
-    capabilities.set(Capabilities::SUBGROUP, variant.shader.reduce == Some(Reduce::Subgroup));
+    capabilities.set(Capabilities::SUBGROUP, variant.shader.needs_subgroups());
     capabilities.set(Capabilities::SHADER_FLOAT16, variant.shader.f16);
     Validator::new(ValidationFlags::all(), capabilities)
 }

@@ -25,6 +25,7 @@ impl Tuning {
     pub fn many_rows_name(&self) -> String {
         match self.many {
             ManyRows::Registers => "registers".to_owned(),
+            ManyRows::Quads => "registers of four lanes".to_owned(),
             ManyRows::Tile { rows } => format!("tiles of {rows} rows"),
             ManyRows::TileF16 { rows } => format!("tiles of {rows} rows in f16"),
             ManyRows::Int8 => "tiles in bytes".to_owned(),
@@ -59,8 +60,9 @@ impl Tuning {
         all
     }
 
-    /// Ways to multiply many rows, the present one first; those that round only where `f16` or `int8` says so.
-    pub fn many_rows_candidates(self, f16: bool, int8: bool) -> Vec<Self> {
+    /// Ways to multiply many rows, the present one first. `subgroup_lanes` is the adapter's smallest subgroup, or 1; those
+    /// that round only where `f16` or `int8` says so.
+    pub fn many_rows_candidates(self, subgroup_lanes: u32, f16: bool, int8: bool) -> Vec<Self> {
         let mut ways = vec![self.many];
         if int8 {
             ways.push(ManyRows::Int8);
@@ -68,7 +70,8 @@ impl Tuning {
         if f16 {
             ways.push(ManyRows::TileF16 { rows: 64 });
         }
-        ways.extend([ManyRows::Tile { rows: 64 }, ManyRows::Tile { rows: 32 }, ManyRows::Registers]);
+        ways.extend([ManyRows::Tile { rows: 64 }, ManyRows::Tile { rows: 32 }]);
+        ways.push(ManyRows::from_registers(subgroup_lanes));
         let is_first = |&(index, way): &(usize, ManyRows)| !ways[..index].contains(&way);
         ways.iter().copied().enumerate().filter(is_first).map(|(_, many)| Self { many, ..self }).collect()
     }
@@ -86,7 +89,7 @@ mod tests {
         {
             for (few, many) in [(1, (false, false)), (4, (true, false)), (8, (false, true)), (32, (true, true))].map(
                 |(lanes, (f16, int8))| {
-                    (tuning.few_rows_candidates(lanes, int8), tuning.many_rows_candidates(f16, int8))
+                    (tuning.few_rows_candidates(lanes, int8), tuning.many_rows_candidates(lanes, f16, int8))
                 },
             ) {
                 assert_eq!((few[0], many[0]), (tuning, tuning));
@@ -108,8 +111,8 @@ mod tests {
     #[test]
     fn rounding_is_offered_only_where_it_was_asked_for() {
         let rounds = |way: &Tuning| way.few_in_bytes || matches!(way.many, ManyRows::Int8 | ManyRows::TileF16 { .. });
-        assert!(!Tuning::GPU.many_rows_candidates(false, false).iter().any(rounds));
-        assert_eq!(Tuning::GPU.many_rows_candidates(true, true).iter().filter(|way| rounds(way)).count(), 2);
+        assert!(!Tuning::GPU.many_rows_candidates(1, false, false).iter().any(rounds));
+        assert_eq!(Tuning::GPU.many_rows_candidates(1, true, true).iter().filter(|way| rounds(way)).count(), 2);
         let few = Tuning::GPU.few_rows_candidates(1, false);
         assert!(few.iter().all(|way| way.matvec.reduce != Reduce::Subgroup && !rounds(way)));
         assert!(Tuning::GPU.few_rows_candidates(1, true)[..2].iter().any(rounds));

@@ -17,6 +17,8 @@ pub struct Shader {
     pub pieces: Vec<&'static str>,
     /// Whether a piece computes with f16.
     pub f16: bool,
+    /// Whether a piece, other than how lanes add up, needs subgroups.
+    pub subgroups: bool,
     /// How lanes of a workgroup add up.
     pub reduce: Option<Reduce>,
     /// Whether the kernel ends in the matrix kernels' epilogue.
@@ -30,13 +32,18 @@ impl Shader {
     pub fn new(stem: &'static str, source: &'static str) -> Self {
         let (format, second, reduce) = (None, None, None);
         let (pieces, consts) = (Vec::new(), Vec::new());
-        Self { stem, source, format, second, pieces, f16: false, reduce, epilogue: false, consts }
+        Self { stem, source, format, second, pieces, f16: false, subgroups: false, reduce, epilogue: false, consts }
+    }
+
+    /// Whether it runs only where the adapter has subgroups.
+    pub fn needs_subgroups(&self) -> bool {
+        self.subgroups || self.reduce == Some(Reduce::Subgroup)
     }
 
     /// The whole WGSL text. Browsers want `enable subgroups;` where naga rejects it, so `in_browser` decides that line.
     pub fn compose(&self, in_browser: bool) -> String {
         let mut text = String::new();
-        if in_browser && self.reduce == Some(Reduce::Subgroup) {
+        if in_browser && self.needs_subgroups() {
             text.push_str("enable subgroups;\n");
         }
         if self.f16 {

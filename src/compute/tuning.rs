@@ -39,6 +39,8 @@ impl AdapterKind {
 pub enum ManyRows {
     /// From registers alone, without barriers.
     Registers,
+    /// As [`ManyRows::Registers`], but four lanes read rows for each other; only where the adapter has subgroups.
+    Quads,
     /// From tiles in workgroup memory.
     Tile {
         /// Rows of x in a tile: 32 or 64.
@@ -51,6 +53,13 @@ pub enum ManyRows {
     },
     /// In products of bytes, where the format's weights are such, else as [`ManyRows::Tile`]: activations are rounded.
     Int8,
+}
+
+impl ManyRows {
+    /// What takes no workgroup memory, where the adapter's smallest subgroup has so many lanes, or 1 without subgroups.
+    pub fn from_registers(subgroup_lanes: u32) -> Self {
+        if subgroup_lanes >= 4 { Self::Quads } else { Self::Registers }
+    }
 }
 
 /// How the invocations of a workgroup share rows.
@@ -193,9 +202,10 @@ impl Tuning {
 
     /// Picks for an adapter. `subgroup_lanes` is its smallest subgroup, or 1 if it has none.
     pub fn choose(kind: AdapterKind, subgroup_lanes: u32) -> Self {
+        let many = ManyRows::from_registers(subgroup_lanes);
         let choice = match kind {
-            AdapterKind::SwiftShader => return Self::SOFTWARE,
-            AdapterKind::Software => Self::WIDE_SOFTWARE,
+            AdapterKind::SwiftShader => return Self { many, ..Self::SOFTWARE },
+            AdapterKind::Software => Self { many, ..Self::WIDE_SOFTWARE },
             AdapterKind::Gpu => Self::GPU,
         };
         // Subgroups narrower than eight save little over a tree in workgroup memory.
@@ -219,7 +229,8 @@ impl Tuning {
         let in_f32 = Self { many, few_in_bytes: false, ..self };
         let lanes = Lanes { reduce: self.reduce, lanes: self.lanes, workgroup: self.workgroup }.without_subgroups();
         let row_lanes = if lanes.reduce == self.reduce { self.row_lanes } else { 1 };
-        let shared = Self { reduce: lanes.reduce, matvec: self.matvec.without_subgroups(), row_lanes, ..in_f32 };
+        let many = if many == ManyRows::Quads { ManyRows::Registers } else { many };
+        let shared = Self { reduce: lanes.reduce, matvec: self.matvec.without_subgroups(), row_lanes, many, ..in_f32 };
         for safer in [in_f32, shared] {
             if safer != last {
                 last = safer;

@@ -7,19 +7,27 @@ use crate::compute::{Access, Bindings, Kernel, Rows, Shader, Step, Tuning};
 #[derive(Debug, Clone)]
 pub struct MatMul {
     projection: Projection,
+    /// Whether four lanes read rows of x for each other, which takes subgroups.
+    in_quads: bool,
     lanes: u32,
 }
 
 impl MatMul {
     /// The projection, with the adapter's workgroup size.
-    pub fn new(projection: Projection, tuning: &Tuning) -> Self {
-        Self { projection, lanes: tuning.workgroup }
+    pub fn new(projection: Projection, in_quads: bool, tuning: &Tuning) -> Self {
+        Self { projection, in_quads, lanes: tuning.workgroup }
     }
 }
 
 impl Kernel for MatMul {
     fn shader(&self) -> Shader {
-        self.projection.shader("matmul", include_str!("../../shaders/matmul.wgsl"))
+        let shader = self.projection.shader("matmul", include_str!("../../shaders/matmul.wgsl"));
+        let rows = if self.in_quads {
+            include_str!("../../shaders/lib/rows_quad.wgsl")
+        } else {
+            include_str!("../../shaders/lib/rows_alone.wgsl")
+        };
+        Shader { pieces: vec![rows], subgroups: self.in_quads, ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -35,7 +43,7 @@ impl Kernel for MatMul {
 
     fn grid(&self, step: &Step) -> [u32; 3] {
         let outputs_per_lane = if self.projection.epilogue.is_gated() { 2 } else { 4 };
-        self.projection.grid(step, outputs_per_lane * self.lanes, 8)
+        self.projection.grid(step, outputs_per_lane * self.lanes, 16)
     }
 
     fn twin(&self, step: &Step, bindings: &Bindings<'_>) {

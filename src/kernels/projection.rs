@@ -155,7 +155,8 @@ impl Projection {
     fn record_many(self, recording: &mut Recording, tuning: &Tuning, buffers: [BufferId; 3]) {
         let class = RowClass::Many(self.rows);
         match tuning.many {
-            ManyRows::Registers => recording.dispatch(MatMul::new(self, tuning), &buffers, class),
+            ManyRows::Registers => recording.dispatch(MatMul::new(self, false, tuning), &buffers, class),
+            ManyRows::Quads => recording.dispatch(MatMul::new(self, true, tuning), &buffers, class),
             ManyRows::Tile { rows } => recording.dispatch(MatMulTile::new(self, rows, false), &buffers, class),
             ManyRows::Int8 if self.format.is_packable() => recording.dispatch(MatMulInt8(self), &buffers, class),
             ManyRows::Int8 => recording.dispatch(MatMulTile::new(self, 64, false), &buffers, class),

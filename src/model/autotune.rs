@@ -122,7 +122,7 @@ pub async fn autotune(
     let table = gpu.tuning();
     let may_round = precision == Precision::Fast;
     let few = table.few_rows_candidates(gpu.subgroup_lanes(), may_round);
-    let many = table.many_rows_candidates(gpu.has_f16() && may_round, may_round);
+    let many = table.many_rows_candidates(gpu.subgroup_lanes(), gpu.has_f16() && may_round, may_round);
     let remembered = remembered.and_then(|text| serde_json::from_str::<Choice>(text).ok());
     let named = remembered.and_then(|choice| {
         let few = few.iter().find(|tuning| tuning.few_rows_name() == choice.few_rows)?;

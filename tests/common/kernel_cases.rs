@@ -25,10 +25,11 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 11] = [
+    let groups: [Cases; 12] = [
         projections_of_every_format,
         projections_of_every_epilogue,
         fused_projections,
+        projections_in_quads,
         projections_in_f16,
         projections_in_bytes,
         embeddings_of_every_format,
@@ -54,6 +55,21 @@ pub(crate) fn projections_of_every_epilogue(tuning: &Tuning) -> Vec<Case> {
         |epilogue| move |(t, n, k): (usize, usize, usize)| cases::projection(tuning, Format::Q4_1, [t, n, k], epilogue);
     let epilogues = [Epilogue::Store, Epilogue::Add, Epilogue::SiluGate, Epilogue::GeluGate];
     epilogues.into_iter().flat_map(|epilogue| shapes.map(case(epilogue))).collect()
+}
+
+pub(crate) fn projections_in_quads(tuning: &Tuning) -> Vec<Case> {
+    if tuning.reduce != Reduce::Subgroup {
+        return Vec::new();
+    }
+    let tuning = Tuning { many: ManyRows::Quads, ..*tuning };
+    let shapes = [
+        ([9, 1, 32], Epilogue::Store),
+        ([15, 37, 96], Epilogue::Add),
+        ([16, 64, 64], Epilogue::SiluGate),
+        ([17, 131, 64], Epilogue::GeluGate),
+        ([33, 520, 32], Epilogue::Store),
+    ];
+    shapes.map(|(shape, epilogue)| cases::projection(&tuning, Format::Q4_1, shape, epilogue)).into()
 }
 
 pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {
