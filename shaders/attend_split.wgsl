@@ -3,14 +3,16 @@
 //   out[t, h, :] = sum over j of softmax(q[t, h, :] . k[j])[j] * v[j], over j <= position of t and, in sliding-window
 //   layers, position - j < WINDOW.
 //
-// A task is a token, SHARED_HEADS query heads of one key-value head, and one split of SPLIT_TOKENS positions, counted from
-// the first that the token sees: each key and value of the split is read and unpacked once for all of the task's heads.
+// A task is a token, SHARED_HEADS query heads of one key-value head, and one split of the positions, counted from
+// the first that the token sees; MOST_SPLITS of them, if they have SPLIT_TOKENS positions at least. Each key and value of the split is read and unpacked once for all of the task's heads.
 // What the step itself stores is taken from qkv, because another task writes it in this very dispatch; it is rounded as
 // the cache rounds. With one split the result is final; else `out` gets, behind its first rows, a vector for each
 // (token, head, split): its highest score and the sum of its weights, then the weighted values. merge_splits.wgsl ends it.
 //
-// LANES lanes share a task. SLICES of them share a position, each with QUADS quads of a head; a lane takes BATCH positions
-// at a time, LANES / SLICES apart. The softmax is online (Milakov and Gimelshein 2018), once a batch.
+// LANES lanes share a task. SLICES of them share a position, each with QUADS quads of a head; a lane takes BATCH (4 or 8)
+// positions at a time, LANES / SLICES apart, in columns of matrices whose rows are heads: what a lane finds in an array by
+// a variable costs more than the arithmetic behind it. The softmax is online (Milakov and Gimelshein 2018), once a batch.
+// A piece says how quads of one to four heads are kept (lib/heads_*.wgsl); numbers of heads that are not there are 0.
 // GROUPS tasks a workgroup, 1 where lanes share one. Grid: x = ceil(T * H / SHARED_HEADS * splits / GROUPS).
 
 struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32, longest: u32 }
@@ -31,6 +33,7 @@ override WINDOW: u32; // 0: none
 override TABLE_OFFSET: u32; // where the layer group's tables begin
 override TABLE_STRIDE: u32; // entries of one sequence's table
 override SPLIT_TOKENS: u32;
+override MOST_SPLITS: u32;
 override PARTIALS: u32; // vector of `out` where partial results begin
 override LANES: u32;
 override GROUPS: u32;
@@ -49,7 +52,7 @@ const LOWEST: f32 = -3.0e38;
 const HEAD_QUADS: u32 = QUADS * SLICES;
 
 // In module scope: WGSL allows 8 KiB there, and as much again in the function.
-var<private> query: array<vec4<f32>, SHARED_HEADS * QUADS>;
+var<private> query: array<HeadQuads, QUADS>;
 
 fn k_quad(i: u32) -> vec4<f32> {
     if (KV_F16) {
@@ -102,6 +105,63 @@ fn store_quad(is_value: bool, at: u32, quad: vec4<f32>) {
     store(is_value, at + 2u, quad.zw);
 }
 
+// Quads at which the keys (and values) of the positions begin.
+fn bases_of(table: u32, at: vec4<u32>, kv_head: u32) -> vec4<u32> {
+    let block = vec4<u32>(
+        tables[table + at.x / 16u],
+        tables[table + at.y / 16u],
+        tables[table + at.z / 16u],
+        tables[table + at.w / 16u],
+    );
+    return ((block * 16u + at % 16u) * KV_HEADS + kv_head) * HEAD_QUADS;
+}
+
+// The scores of four positions whose keys begin at quads `bases`, from quad `i` of each.
+fn scores_of_four(bases: vec4<u32>, i: u32, queries: HeadQuads) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        scores(k_quad(bases.x + i), queries),
+        scores(k_quad(bases.y + i), queries),
+        scores(k_quad(bases.z + i), queries),
+        scores(k_quad(bases.w + i), queries),
+    );
+}
+
+// Quad `i` of the four positions' values, weighted and added up.
+fn sum_of_four(bases: vec4<u32>, i: u32, weights: mat4x4<f32>) -> HeadQuads {
+    return weighted(v_quad(bases.x + i), weights[0])
+        + weighted(v_quad(bases.y + i), weights[1])
+        + weighted(v_quad(bases.z + i), weights[2])
+        + weighted(v_quad(bases.w + i), weights[3]);
+}
+
+// The scores of whole heads, LOWEST at positions that are not before `end`.
+fn whole_scores(parts: mat4x4<f32>, at: vec4<u32>, end: u32) -> mat4x4<f32> {
+    let lowest = vec4<f32>(LOWEST);
+    return mat4x4<f32>(
+        select(lowest, reduce_slices4(parts[0], SLICES), at.x < end),
+        select(lowest, reduce_slices4(parts[1], SLICES), at.y < end),
+        select(lowest, reduce_slices4(parts[2], SLICES), at.z < end),
+        select(lowest, reduce_slices4(parts[3], SLICES), at.w < end),
+    );
+}
+
+fn highest_of(scores: mat4x4<f32>) -> vec4<f32> {
+    return max(max(scores[0], scores[1]), max(scores[2], scores[3]));
+}
+
+fn total_of(weights: mat4x4<f32>) -> vec4<f32> {
+    return weights[0] + weights[1] + weights[2] + weights[3];
+}
+
+fn weight(score: vec4<f32>, highest: vec4<f32>) -> vec4<f32> {
+    return select(exp(score - highest), vec4<f32>(0.0), score == vec4<f32>(LOWEST));
+}
+
+fn weights_of(scores: mat4x4<f32>, highest: vec4<f32>) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        weight(scores[0], highest), weight(scores[1], highest), weight(scores[2], highest), weight(scores[3], highest));
+}
+
 @compute @workgroup_size(LANES, GROUPS)
 fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) workgroup: vec3<u32>) {
     let lane = local.x;
@@ -113,7 +173,8 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     if (WINDOW > 0u) {
         seen = min(seen, WINDOW);
     }
-    let num_splits = (seen + SPLIT_TOKENS - 1u) / SPLIT_TOKENS;
+    let span = max(SPLIT_TOKENS, (seen + MOST_SPLITS - 1u) / MOST_SPLITS);
+    let num_splits = (seen + span - 1u) / span;
     let num_tasks = step.num_tokens * (HEADS / SHARED_HEADS) * num_splits;
     // Lanes behind the last task repeat it, without positions, and store nothing: all lanes meet the same barriers.
     let wanted = task_of(workgroup.x, local.y);
@@ -127,18 +188,15 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
     // lavapipe makes what loops take from uniforms a constant, and compiles again in every step.
     let num_quads = select(QUADS, 0u, token.sequence == 0xffffffffu);
     let table = TABLE_OFFSET + token.sequence * TABLE_STRIDE;
-    var begin = split * SPLIT_TOKENS;
+    var begin = split * span;
     if (WINDOW > 0u && token.position >= WINDOW) {
         begin += token.position - WINDOW + 1u;
     }
-    let end = select(begin, min(begin + SPLIT_TOKENS, token.position + 1u), wanted < num_tasks);
+    let end = select(begin, min(begin + span, token.position + 1u), wanted < num_tasks);
 
-    var sum = array<vec4<f32>, SHARED_HEADS * QUADS>();
-    var highest = array<f32, SHARED_HEADS>();
-    var total = array<f32, SHARED_HEADS>();
-    for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-        highest[head] = LOWEST;
-    }
+    var sum = array<HeadQuads, QUADS>();
+    var highest = vec4<f32>(LOWEST);
+    var total = vec4<f32>(0.0);
 
     // First the queries, then the keys of the step's tokens: in one loop, because rotating is much to compile.
     var cached_end = end;
@@ -161,17 +219,14 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
             continue;
         }
         let slot = select(tokens[other].slot1, tokens[other].slot0, KV_GROUP == 0u);
-        var scores = array<f32, SHARED_HEADS>();
+        var part = vec4<f32>(0.0);
         for (var i = 0u; i < num_quads; i += 1u) {
             let at = i * SLICES + slice;
             let quad = rotated_quad(base, select(HEAD_DIM, 0u, is_query), scale, position, at);
             if (is_query) {
-                query[n * QUADS + i] = quad * SCALE;
+                query[i] = with_quad(query[i], n, quad * SCALE);
             } else {
-                let key = as_cached(quad);
-                for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-                    scores[head] += dot(query[head * QUADS + i], key);
-                }
+                part += scores(as_cached(quad), query[i]);
                 if (stores && place == 0u) {
                     store_quad(false, (slot * KV_HEADS + kv_head) * HEAD_DIM + 4u * at, quad);
                     store_quad(true, (slot * KV_HEADS + kv_head) * HEAD_DIM + 4u * at, qkv_quad(v_base + 4u * at));
@@ -181,90 +236,75 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
         if (!is_seen) {
             continue;
         }
-        var shrink = array<f32, SHARED_HEADS>();
-        for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-            // One of the places takes it.
-            let score = select(LOWEST, reduce_slices(scores[head], SLICES), place == other % num_places);
-            let raised = max(highest[head], score);
-            shrink[head] = exp(highest[head] - raised);
-            highest[head] = raised;
-            scores[head] = select(exp(score - raised), 0.0, score == LOWEST);
-            total[head] = total[head] * shrink[head] + scores[head];
-        }
+        // One of the places takes it.
+        let score = select(vec4<f32>(LOWEST), reduce_slices4(part, SLICES), place == other % num_places);
+        let raised = max(highest, score);
+        let shrink = exp(highest - raised);
+        let own = weight(score, raised);
+        highest = raised;
+        total = total * shrink + own;
         for (var i = 0u; i < num_quads; i += 1u) {
             let value = as_cached(qkv_quad(v_base + 4u * (i * SLICES + slice)));
-            for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-                sum[head * QUADS + i] = sum[head * QUADS + i] * shrink[head] + scores[head] * value;
-            }
+            sum[i] = scaled(sum[i], shrink) + weighted(value, own);
         }
     }
 
     for (var start = begin; start < cached_end; start += BATCH * num_places) {
-        var bases = array<u32, BATCH>();
-        var scores = array<f32, BATCH * SHARED_HEADS>();
-        for (var n = 0u; n < BATCH; n += 1u) {
-            let j = min(start + n * num_places + place, cached_end - 1u);
-            let slot = tables[table + j / 16u] * 16u + j % 16u;
-            bases[n] = (slot * KV_HEADS + kv_head) * HEAD_QUADS + slice;
+        let at = start + place + num_places * vec4<u32>(0u, 1u, 2u, 3u);
+        let later = at + 4u * num_places;
+        let bases = bases_of(table, min(at, vec4<u32>(cached_end - 1u)), kv_head) + slice;
+        let later_bases = bases_of(table, min(later, vec4<u32>(cached_end - 1u)), kv_head) + slice;
+        var parts = mat4x4<f32>();
+        var later_parts = mat4x4<f32>();
+        for (var i = 0u; i < num_quads; i += 1u) {
+            let queries = query[i];
+            parts += scores_of_four(bases, i * SLICES, queries);
+            if (BATCH == 8u) {
+                later_parts += scores_of_four(later_bases, i * SLICES, queries);
+            }
+        }
+        let scores = whole_scores(parts, at, cached_end);
+        var raised = max(highest, highest_of(scores));
+        var later_scores = mat4x4<f32>();
+        if (BATCH == 8u) {
+            later_scores = whole_scores(later_parts, later, cached_end);
+            raised = max(raised, highest_of(later_scores));
+        }
+        let shrink = exp(highest - raised);
+        highest = raised;
+        let weights = weights_of(scores, raised);
+        let later_weights = weights_of(later_scores, raised);
+        total = total * shrink + total_of(weights);
+        if (BATCH == 8u) {
+            total += total_of(later_weights);
         }
         for (var i = 0u; i < num_quads; i += 1u) {
-            for (var n = 0u; n < BATCH; n += 1u) {
-                let key = k_quad(bases[n] + i * SLICES);
-                for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-                    scores[n * SHARED_HEADS + head] += dot(query[head * QUADS + i], key);
-                }
+            var added = scaled(sum[i], shrink) + sum_of_four(bases, i * SLICES, weights);
+            if (BATCH == 8u) {
+                added += sum_of_four(later_bases, i * SLICES, later_weights);
             }
-        }
-        var shrink = array<f32, SHARED_HEADS>();
-        for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-            var raised = highest[head];
-            for (var n = 0u; n < BATCH; n += 1u) {
-                let score = reduce_slices(scores[n * SHARED_HEADS + head], SLICES);
-                // What lies behind the end weighs nothing.
-                scores[n * SHARED_HEADS + head] = select(LOWEST, score, start + n * num_places + place < cached_end);
-                raised = max(raised, scores[n * SHARED_HEADS + head]);
-            }
-            shrink[head] = exp(highest[head] - raised);
-            highest[head] = raised;
-            total[head] *= shrink[head];
-            for (var n = 0u; n < BATCH; n += 1u) {
-                let score = scores[n * SHARED_HEADS + head];
-                let weight = select(exp(score - raised), 0.0, score == LOWEST);
-                scores[n * SHARED_HEADS + head] = weight;
-                total[head] += weight;
-            }
-        }
-        for (var i = 0u; i < num_quads; i += 1u) {
-            for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-                sum[head * QUADS + i] *= shrink[head];
-            }
-            for (var n = 0u; n < BATCH; n += 1u) {
-                let value = v_quad(bases[n] + i * SLICES);
-                for (var head = 0u; head < SHARED_HEADS; head += 1u) {
-                    sum[head * QUADS + i] += scores[n * SHARED_HEADS + head] * value;
-                }
-            }
+            sum[i] = added;
         }
     }
 
+    let overall = reduce_max4(highest, lane, local.y);
+    let shrink = exp(highest - overall);
+    // Lanes that share a position have counted it SLICES times.
+    let all = reduce_sum4(total * shrink, lane, local.y) / f32(SLICES);
     for (var head = 0u; head < SHARED_HEADS; head += 1u) {
         let row = t * HEADS + first_head + head;
-        let overall = reduce_max(highest[head], lane, local.y);
-        let shrink = exp(highest[head] - overall);
-        // Lanes that share a position have counted it SLICES times.
-        let all = reduce_sum(total[head] * shrink, lane, local.y) / f32(SLICES);
         var at = row * HEAD_QUADS;
-        var scale = 1.0 / all;
+        var scale = 1.0 / all[head];
         if (num_splits > 1u) {
             at = PARTIALS + (row * num_splits + split) * (HEAD_QUADS + 1u);
             scale = 1.0;
             if (lane == 0u && wanted < num_tasks) {
-                out[at] = vec4<f32>(overall, all, 0.0, 0.0);
+                out[at] = vec4<f32>(overall[head], all[head], 0.0, 0.0);
             }
             at += 1u;
         }
         for (var i = 0u; i < num_quads; i += 1u) {
-            let merged = reduce_places4(sum[head * QUADS + i] * shrink, SLICES, lane, local.y);
+            let merged = reduce_places4(quad_of(sum[i], head) * shrink[head], SLICES, lane, local.y);
             if (place == 0u && wanted < num_tasks) {
                 out[at + i * SLICES + slice] = merged * scale;
             }

@@ -1,7 +1,8 @@
 // The same as attention.wgsl, for many tokens on adapters that compute on the CPU: the lanes of a workgroup are queries of
 // one key-value head and walk the positions together. Compilers see that they read the same keys and values, which are read
 // and unpacked once for all of them. Eight positions at a time, in vectors and not in arrays: what is found by a variable in
-// private memory costs these adapters more than arithmetic. There are no barriers.
+// private memory costs these adapters more than arithmetic. Two quads at a time: lavapipe ends what goes around more than
+// 65,535 times. There are no barriers.
 //
 // Queries of a key-value head are numbered token by token, H / KV_HEADS heads each. A workgroup takes WIDTH neighbours, run
 // by run of tokens of one sequence, which follow each other. Grid: x = ceil(T * H / KV_HEADS / WIDTH), y = KV_HEADS.
@@ -54,6 +55,24 @@ fn rows(table: u32, j: u32, last: u32, kv_head: u32) -> vec4<u32> {
     return ((block * 16u + at % 16u) * KV_HEADS + kv_head) * HEAD_QUADS;
 }
 
+// Of a query's quad with quad `i` of four keys.
+fn products(query: vec4<f32>, rows: vec4<u32>, i: u32) -> vec4<f32> {
+    return vec4<f32>(
+        dot(query, k_quad(rows.x + i)),
+        dot(query, k_quad(rows.y + i)),
+        dot(query, k_quad(rows.z + i)),
+        dot(query, k_quad(rows.w + i)),
+    );
+}
+
+// Quad `i` of four values, weighted and added up.
+fn values(weights: vec4<f32>, rows: vec4<u32>, i: u32) -> vec4<f32> {
+    return weights.x * v_quad(rows.x + i)
+        + weights.y * v_quad(rows.y + i)
+        + weights.z * v_quad(rows.z + i)
+        + weights.w * v_quad(rows.w + i);
+}
+
 // What a query at `position` does not see weighs nothing: what comes later, and what its window has left behind.
 fn masked(scores: vec4<f32>, j: u32, position: u32) -> vec4<f32> {
     let at = vec4<u32>(j, j + 1u, j + 2u, j + 3u);
@@ -99,16 +118,11 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
             let rows_b = rows(table, j + 4u, last, kv_head);
             var a = vec4<f32>(0.0);
             var b = vec4<f32>(0.0);
-            for (var i = 0u; i < num_quads; i += 1u) {
+            for (var i = 0u; i < num_quads; i += 2u) {
                 let query = q[row + i];
-                a.x += dot(query, k_quad(rows_a.x + i));
-                a.y += dot(query, k_quad(rows_a.y + i));
-                a.z += dot(query, k_quad(rows_a.z + i));
-                a.w += dot(query, k_quad(rows_a.w + i));
-                b.x += dot(query, k_quad(rows_b.x + i));
-                b.y += dot(query, k_quad(rows_b.y + i));
-                b.z += dot(query, k_quad(rows_b.z + i));
-                b.w += dot(query, k_quad(rows_b.w + i));
+                let next = q[row + i + 1u];
+                a += products(query, rows_a, i) + products(next, rows_a, i + 1u);
+                b += products(query, rows_b, i) + products(next, rows_b, i + 1u);
             }
             a = select(vec4<f32>(LOWEST), masked(a, j, position), is_own);
             b = select(vec4<f32>(LOWEST), masked(b, j + 4u, position), is_own);
@@ -119,16 +133,9 @@ fn main(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) w
             a = select(exp(a - raised), vec4<f32>(0.0), a == vec4<f32>(LOWEST));
             b = select(exp(b - raised), vec4<f32>(0.0), b == vec4<f32>(LOWEST));
             total = total * shrink + dot(a + b, vec4<f32>(1.0));
-            for (var i = 0u; i < num_quads; i += 1u) {
-                sum[i] = sum[i] * shrink
-                    + a.x * v_quad(rows_a.x + i)
-                    + a.y * v_quad(rows_a.y + i)
-                    + a.z * v_quad(rows_a.z + i)
-                    + a.w * v_quad(rows_a.w + i)
-                    + b.x * v_quad(rows_b.x + i)
-                    + b.y * v_quad(rows_b.y + i)
-                    + b.z * v_quad(rows_b.z + i)
-                    + b.w * v_quad(rows_b.w + i);
+            for (var i = 0u; i < num_quads; i += 2u) {
+                sum[i] = sum[i] * shrink + values(a, rows_a, i) + values(b, rows_b, i);
+                sum[i + 1u] = sum[i + 1u] * shrink + values(a, rows_a, i + 1u) + values(b, rows_b, i + 1u);
             }
         }
     }

@@ -9,7 +9,8 @@ struct Step { num_tokens: u32, num_rows: u32, num_edits: u32, num_copies: u32, l
 override HEADS: u32;
 override HEAD_QUADS: u32;
 override WINDOW: u32; // 0: none
-override SPLIT_TOKENS: u32;
+override SPLIT_TOKENS: u32; // of a split at least
+override MOST_SPLITS: u32;
 override PARTIALS: u32; // vector of `out` where partial results begin
 override WORKGROUP: u32;
 
@@ -26,7 +27,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (WINDOW > 0u) {
         seen = min(seen, WINDOW);
     }
-    let num_splits = (seen + SPLIT_TOKENS - 1u) / SPLIT_TOKENS;
+    let span = max(SPLIT_TOKENS, (seen + MOST_SPLITS - 1u) / MOST_SPLITS);
+    let num_splits = (seen + span - 1u) / span;
     let first = PARTIALS + row * num_splits * (HEAD_QUADS + 1u);
     var highest = out[first].x;
     for (var split = 1u; split < num_splits; split += 1u) {

@@ -2,7 +2,7 @@
 //
 // Greedy rows (temperature 0) take the largest logit, the smallest id among equals. Others scale logits by the
 // temperature and keep the tokens that pass top-k, then top-p (of what top-k kept), and min-p, all of which come down
-// to one lowest logit: it is found by bisection over the ordered bits of a float, 32 passes each. The draw adds Gumbel
+// to one lowest logit: its bits, in the order of floats, are found two in a pass, 16 passes each. The draw adds Gumbel
 // noise to the kept logits and takes the largest (Gumbel 1954), which is a draw from their softmax. The noise of a
 // token depends on seed, counter and id alone (Threefry-2x32, Salmon et al. 2011), not on the order of evaluation.
 // A row with a logit that is not finite yields 0xffffffff: nothing may be drawn from it.
@@ -78,46 +78,55 @@ fn gumbel(sampling: Sampling, token: u32) -> f32 {
     return -log(-log(uniform_draw));
 }
 
-// How many tokens have an order of at least `lowest`.
-fn count_from(row: u32, lowest: u32, lane: u32) -> f32 {
-    var count = 0u;
+// How many tokens have an order of at least `lowest`, for each of four.
+fn count_from(row: u32, lowest: vec4<u32>, lane: u32) -> vec4<f32> {
+    var count = vec4<u32>(0u);
     for (var i = lane; i < V; i += LANES) {
-        count += select(0u, 1u, order_of(logits[row + i]) >= lowest);
+        count += select(vec4<u32>(0u), vec4<u32>(1u), vec4<u32>(order_of(logits[row + i])) >= lowest);
     }
-    return reduce_sum(f32(count), lane, 0u);
+    return reduce_sum4(vec4<f32>(count), lane, 0u);
 }
 
-// The mass, relative to the most probable token's, of the tokens with an order of at least `lowest`.
-fn mass_from(row: u32, lowest: u32, highest: f32, temperature: f32, lane: u32) -> f32 {
-    var mass = 0.0;
+// The mass, relative to the most probable token's, of the tokens with an order of at least `lowest`, for each of four.
+fn mass_from(row: u32, lowest: vec4<u32>, highest: f32, temperature: f32, lane: u32) -> vec4<f32> {
+    var mass = vec4<f32>(0.0);
     for (var i = lane; i < V; i += LANES) {
         let logit = logits[row + i];
-        if (order_of(logit) >= lowest) {
-            mass += exp((logit - highest) / temperature);
-        }
+        let weight = exp((logit - highest) / temperature);
+        mass += select(vec4<f32>(0.0), vec4<f32>(weight), vec4<u32>(order_of(logit)) >= lowest);
     }
-    return reduce_sum(mass, lane, 0u);
+    return reduce_sum4(mass, lane, 0u);
+}
+
+// The four ways to go on with a number whose bits from `shift` + 2 on are known.
+fn with_digit(number: u32, shift: u32) -> vec4<u32> {
+    return vec4<u32>(number) | (vec4<u32>(0u, 1u, 2u, 3u) << vec4<u32>(shift));
+}
+
+// The highest digit that keeps at least `wanted` of what `kept` has for each: less and less.
+fn highest_digit(kept: vec4<f32>, wanted: f32) -> u32 {
+    return dot(select(vec3<u32>(0u), vec3<u32>(1u), kept.yzw >= vec3<f32>(wanted)), vec3<u32>(1u));
 }
 
 // The order of the lowest logit that is kept.
 fn lowest_kept(row: u32, sampling: Sampling, highest: f32, lane: u32) -> u32 {
     var lowest = 0u;
     if (sampling.top_k > 0u && sampling.top_k < V) {
-        for (var bit = 0x80000000u; bit > 0u; bit >>= 1u) {
-            if (count_from(row, lowest | bit, lane) >= f32(sampling.top_k)) {
-                lowest |= bit;
-            }
+        for (var digit = 0u; digit < 16u; digit += 1u) {
+            let shift = 30u - 2u * digit;
+            let kept = count_from(row, with_digit(lowest, shift), lane);
+            lowest |= highest_digit(kept, f32(sampling.top_k)) << shift;
         }
     }
     lowest = max(lowest, order_of(LOWEST_ALLOWED));
     if (sampling.top_p < 1.0) {
-        let wanted = sampling.top_p * mass_from(row, lowest, highest, sampling.temperature, lane);
+        let wanted = sampling.top_p * mass_from(row, vec4<u32>(lowest), highest, sampling.temperature, lane).x;
         var threshold = 0u;
-        for (var bit = 0x80000000u; bit > 0u; bit >>= 1u) {
-            let candidate = threshold | bit;
-            if (mass_from(row, max(candidate, lowest), highest, sampling.temperature, lane) >= wanted) {
-                threshold = candidate;
-            }
+        for (var digit = 0u; digit < 16u; digit += 1u) {
+            let shift = 30u - 2u * digit;
+            let candidates = max(with_digit(threshold, shift), vec4<u32>(lowest));
+            let kept = mass_from(row, candidates, highest, sampling.temperature, lane);
+            threshold |= highest_digit(kept, wanted) << shift;
         }
         // The most probable token always stays, whatever rounding makes of its mass.
         lowest = max(lowest, min(threshold, order_of(highest)));

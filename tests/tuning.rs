@@ -33,3 +33,14 @@ fn each_fallback_shares_less_and_the_last_shares_nothing() {
     let shared = Tuning { matvec: Lanes { reduce: Reduce::Workgroup, ..few }, ..f32 };
     assert_eq!(timed.fallbacks(), [timed, f32, shared, alone]);
 }
+
+#[test]
+fn contexts_end_where_an_adapter_stops_going_around() {
+    let software = Tuning::choose(AdapterKind::Software, 8);
+    let longest = software.max_context(256);
+    assert!((4096..65_535).contains(&longest), "{longest} tokens of heads of 256");
+    assert!(software.max_context(64) >= 4 * longest, "shorter heads, longer contexts");
+    let alone = *software.fallbacks().last().unwrap();
+    assert_eq!(alone.max_context(256), 65_000 / 128, "a lane alone goes over each key and each value");
+    assert_eq!(Tuning::GPU.max_context(256), usize::MAX);
+}

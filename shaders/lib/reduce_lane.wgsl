@@ -12,6 +12,10 @@ fn reduce_max(value: f32, lane: u32, group: u32) -> f32 {
     return value;
 }
 
+fn reduce_max4(value: vec4<f32>, lane: u32, group: u32) -> vec4<f32> {
+    return value;
+}
+
 fn reduce_min_u32(value: u32, lane: u32, group: u32) -> u32 {
     return value;
 }
@@ -21,7 +25,7 @@ fn task_of(workgroup: u32, group: u32) -> u32 {
     return workgroup * GROUPS + group;
 }
 
-fn reduce_slices(value: f32, slices: u32) -> f32 {
+fn reduce_slices4(value: vec4<f32>, slices: u32) -> vec4<f32> {
     return value;
 }
 

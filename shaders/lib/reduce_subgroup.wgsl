@@ -25,6 +25,14 @@ fn reduce_max(value: f32, lane: u32, group: u32) -> f32 {
     return largest;
 }
 
+fn reduce_max4(value: vec4<f32>, lane: u32, group: u32) -> vec4<f32> {
+    var largest = value;
+    for (var mask = 1u; mask < LANES; mask *= 2u) {
+        largest = max(largest, subgroupShuffleXor(largest, mask));
+    }
+    return largest;
+}
+
 fn reduce_min_u32(value: u32, lane: u32, group: u32) -> u32 {
     var smallest = value;
     for (var mask = 1u; mask < LANES; mask *= 2u) {
@@ -39,7 +47,7 @@ fn task_of(workgroup: u32, group: u32) -> u32 {
 }
 
 // The sum over the `slices` (a power of two) neighbouring lanes that share a position.
-fn reduce_slices(value: f32, slices: u32) -> f32 {
+fn reduce_slices4(value: vec4<f32>, slices: u32) -> vec4<f32> {
     var total = value;
     for (var mask = 1u; mask < slices; mask *= 2u) {
         total += subgroupShuffleXor(total, mask);

@@ -47,6 +47,20 @@ fn reduce_max(value: f32, lane: u32, group: u32) -> f32 {
     return tree[base];
 }
 
+fn reduce_max4(value: vec4<f32>, lane: u32, group: u32) -> vec4<f32> {
+    let base = group * LANES;
+    workgroupBarrier();
+    tree4[base + lane] = value;
+    for (var width = LANES / 2u; width > 0u; width /= 2u) {
+        workgroupBarrier();
+        if (lane < width) {
+            tree4[base + lane] = max(tree4[base + lane], tree4[base + lane + width]);
+        }
+    }
+    workgroupBarrier();
+    return tree4[base];
+}
+
 fn reduce_min_u32(value: u32, lane: u32, group: u32) -> u32 {
     let base = group * LANES;
     workgroupBarrier();
@@ -67,7 +81,7 @@ fn task_of(workgroup: u32, group: u32) -> u32 {
 }
 
 // Here `slices` is 1: a tree for each score would cost more than neighbours reading neighbouring words saves.
-fn reduce_slices(value: f32, slices: u32) -> f32 {
+fn reduce_slices4(value: vec4<f32>, slices: u32) -> vec4<f32> {
     return value;
 }
 

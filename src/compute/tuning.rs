@@ -118,7 +118,8 @@ pub struct Tuning {
     pub lanes: u32,
     /// Invocations in a workgroup.
     pub workgroup: u32,
-    /// Lanes that share a sampled row's logits. At least `lanes`: the vocabulary is long enough to pay for barriers.
+    /// Lanes that share a sampled row's logits. At least `lanes`: the vocabulary is long enough to pay for barriers, and
+    /// lavapipe ends what goes around more than 65,535 times.
     pub sample_lanes: u32,
     /// Lanes when few rows are multiplied.
     pub matvec: Lanes,
@@ -134,14 +135,18 @@ pub struct Tuning {
     pub few_attention: FewAttention,
     /// How many rows attend.
     pub many_attention: ManyAttention,
-    /// Tokens of a sequence that few rows attend to as one task.
+    /// Tokens of a sequence at least that few rows attend to as one task.
     pub split_tokens: usize,
+    /// Tasks that a sequence is split into at most; partial results are kept for all of them.
+    pub most_splits: usize,
     /// Quads of queries that a lane keeps when few rows attend, at most 256: heads share a key as far as that goes.
     pub query_quads: usize,
     /// Lanes that share a position when few rows attend: a power of two, at most `lanes`, 1 without subgroups.
     pub row_lanes: u32,
     /// Most tokens in a step.
     pub max_tokens: usize,
+    /// How often an invocation may go around its loops: lavapipe ends them at 65,535 and says nothing.
+    pub max_rounds: Option<usize>,
     /// Whether a long step is cut into several submissions, so that others who draw on the same device get their turn.
     /// Where the CPU computes, a page is drawn by other threads, and more submissions only delay it
     /// (`benches/frames/run.mjs`).
@@ -154,7 +159,7 @@ impl Tuning {
         reduce: Reduce::Lane,
         lanes: 1,
         workgroup: 32,
-        sample_lanes: 16,
+        sample_lanes: 256,
         matvec: Lanes::ALONE,
         rows_per_lane: 4,
         few_in_bytes: false,
@@ -162,17 +167,18 @@ impl Tuning {
         fused_norms: false,
         few_attention: FewAttention::Split,
         many_attention: ManyAttention::Shared,
-        split_tokens: 32,
+        split_tokens: 64,
+        most_splits: 16,
         query_quads: 64,
         row_lanes: 1,
         max_tokens: 32,
+        max_rounds: Some(65_000),
         cuts_steps: false,
     };
 
-    /// For other adapters that compute on the CPU, without subgroups. Lavapipe gains nothing from sharing when few rows
-    /// attend, and compiles that kernel for seconds.
-    pub const WIDE_SOFTWARE: Self =
-        Self { few_attention: FewAttention::PerQuery, ..Self::SOFTWARE }.with_lanes(Reduce::Workgroup, 8);
+    /// For other adapters that compute on the CPU, without subgroups. What lanes share at a split's ends costs lavapipe
+    /// much, so splits are few.
+    pub const WIDE_SOFTWARE: Self = Self { most_splits: 8, ..Self::SOFTWARE }.with_lanes(Reduce::Workgroup, 8);
 
     /// For GPUs, without subgroups.
     pub const GPU: Self = Self {
@@ -188,9 +194,11 @@ impl Tuning {
         few_attention: FewAttention::Split,
         many_attention: ManyAttention::Tile,
         split_tokens: 64,
+        most_splits: 128,
         query_quads: 16,
         row_lanes: 1,
         max_tokens: 256,
+        max_rounds: None,
         cuts_steps: true,
     };
 
@@ -212,8 +220,7 @@ impl Tuning {
         if subgroup_lanes < 8 {
             return choice;
         }
-        let row_lanes = if kind == AdapterKind::Gpu { 8 } else { 1 };
-        Self { row_lanes, ..choice.with_lanes(Reduce::Subgroup, subgroup_lanes.min(choice.lanes)) }
+        Self { row_lanes: 8, ..choice.with_lanes(Reduce::Subgroup, subgroup_lanes.min(choice.lanes)) }
     }
 
     /// This choice and safer ones, to be tried in order: without rounding, then without subgroups, then without anything that
@@ -241,6 +248,7 @@ impl Tuning {
             few_attention: FewAttention::PerQuery,
             many_attention: ManyAttention::PerQuery,
             max_tokens: self.max_tokens,
+            max_rounds: self.max_rounds,
             cuts_steps: self.cuts_steps,
             ..Self::SOFTWARE
         };
@@ -248,6 +256,23 @@ impl Tuning {
             all.push(alone);
         }
         all
+    }
+
+    /// The longest context that attention can walk, for heads of so many values.
+    pub fn max_context(&self, head_dim: usize) -> usize {
+        let Some(max_rounds) = self.max_rounds else { return usize::MAX };
+        let quads = head_dim / 4;
+        // Rounds for so many positions: over the quads of each key, and of each value.
+        let per_query = max_rounds * self.lanes as usize / (2 * quads);
+        let few = match self.few_attention {
+            FewAttention::PerQuery => per_query,
+            FewAttention::Split => max_rounds * self.lanes as usize * self.most_splits / quads,
+        };
+        let many = match self.many_attention {
+            ManyAttention::Shared => max_rounds * 8 / quads,
+            ManyAttention::PerQuery | ManyAttention::Tile => per_query,
+        };
+        few.min(many)
     }
 
     /// Rows a workgroup handles when each has `lanes` lanes.

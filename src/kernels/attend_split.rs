@@ -3,30 +3,34 @@
 use super::attention::BLOCK_SIZE;
 use super::rope_store::ROTATE;
 use super::{Attention, RopeStore, TOKEN_WORDS, constant, word};
-use crate::compute::{Access, Bindings, FEW_ROWS, Kernel, Reduce, Shader, Step};
-
-/// Splits of a sequence at most, whatever the tuning: partial results are kept for all of them.
-const MAX_SPLITS: usize = 128;
+use crate::compute::{Access, Bindings, FEW_ROWS, Kernel, Reduce, Shader, Step, Tuning};
 
 /// How attention of few tokens is split, and where `out` holds what: [T, H * head_dim], and then, for each of those heads
 /// and each split, what [`AttendSplit`] leaves for [`super::merge_splits::MergeSplits`].
 #[derive(Debug, Clone)]
 pub(super) struct Splits {
     pub(super) attention: Attention,
-    pub(super) split_tokens: usize,
 }
 
 impl Splits {
     pub(super) fn new(attention: Attention) -> Self {
-        let context = attention.table_stride * BLOCK_SIZE;
-        let split_tokens = attention.tuning.split_tokens.max(context.div_ceil(MAX_SPLITS));
-        Self { attention, split_tokens }
+        Self { attention }
+    }
+
+    /// Positions that the longest sequence of a step sees.
+    fn num_seen(&self, step: &Step) -> usize {
+        self.attention.num_seen((step.longest as usize).max(1) - 1)
+    }
+
+    /// Positions of a split.
+    fn span(&self, step: &Step) -> usize {
+        let Tuning { split_tokens, most_splits, .. } = self.attention.tuning;
+        self.num_seen(step).div_ceil(most_splits).max(split_tokens)
     }
 
     /// Splits of the longest sequence of a step.
     pub(super) fn num(&self, step: &Step) -> usize {
-        let longest = (step.longest as usize).max(1);
-        self.attention.num_seen(longest - 1).div_ceil(self.split_tokens)
+        self.num_seen(step).div_ceil(self.span(step))
     }
 
     /// Floats of `out` before the partial results.
@@ -41,7 +45,9 @@ impl Splits {
 
     /// The most splits that a sequence can have.
     fn most(&self) -> usize {
-        self.num(&Step { longest: word(self.attention.table_stride * BLOCK_SIZE), ..Step::default() })
+        let Tuning { split_tokens, most_splits, .. } = self.attention.tuning;
+        let longest = self.attention.table_stride * BLOCK_SIZE;
+        self.attention.num_seen(longest - 1).div_ceil(split_tokens).min(most_splits)
     }
 
     /// Whether a sequence can have several splits.
@@ -96,9 +102,15 @@ impl Kernel for AttendSplit {
             ("SLICES", word(self.slices)),
             ("SHARED_HEADS", word(self.shared_heads)),
             // What a lane finds in private memory it should use often; several lanes have less to do each.
-            ("BATCH", if self.splits.attention.tuning.lanes == 1 { 8 } else { 2 }),
+            ("BATCH", if self.splits.attention.tuning.lanes == 1 { 8 } else { 4 }),
         ];
-        Shader { reduce: Some(self.splits.attention.tuning.reduce), pieces: vec![ROTATE], consts, ..shader }
+        let heads = match self.shared_heads {
+            1 => include_str!("../../shaders/lib/heads_1.wgsl"),
+            2 => include_str!("../../shaders/lib/heads_2.wgsl"),
+            3 => include_str!("../../shaders/lib/heads_3.wgsl"),
+            _ => include_str!("../../shaders/lib/heads_4.wgsl"),
+        };
+        Shader { reduce: Some(self.splits.attention.tuning.reduce), pieces: vec![ROTATE, heads], consts, ..shader }
     }
 
     fn access(&self) -> &'static [Access] {
@@ -110,7 +122,8 @@ impl Kernel for AttendSplit {
         let mut constants = self.rope.numbers();
         let is_new = |name: &str| ["WINDOW", "TABLE_OFFSET", "TABLE_STRIDE"].contains(&name);
         constants.extend(self.splits.attention.numbers().into_iter().filter(|&(name, _)| is_new(name)));
-        constants.push(("SPLIT_TOKENS", constant(self.splits.split_tokens)));
+        constants.push(("SPLIT_TOKENS", constant(self.splits.attention.tuning.split_tokens)));
+        constants.push(("MOST_SPLITS", constant(self.splits.attention.tuning.most_splits)));
         constants.push(("PARTIALS", constant(self.splits.partials() / 4)));
         constants.push(("LANES", f64::from(self.splits.attention.tuning.lanes)));
         constants.push(("GROUPS", f64::from(self.groups())));
@@ -137,13 +150,13 @@ impl Kernel for AttendSplit {
         let num_rows = step.num_tokens as usize * attention.heads;
         let mut q = vec![0.0; num_rows * head_dim];
         self.rope.apply(step, (&qkv, &angles, &norms, &tokens), (&mut q, &mut k, &mut v));
-        let num_splits = self.splits.num(step);
+        let (num_splits, span) = (self.splits.num(step), self.splits.span(step));
         for row in 0..num_rows {
             let position = tokens[row / attention.heads * TOKEN_WORDS + 1] as usize;
             let first = position + 1 - attention.num_seen(position);
             for split in 0..num_splits {
-                let begin = (first + split * self.splits.split_tokens).min(position + 1);
-                let positions = begin..(begin + self.splits.split_tokens).min(position + 1);
+                let begin = (first + split * span).min(position + 1);
+                let positions = begin..(begin + span).min(position + 1);
                 let at = if num_splits == 1 { row * head_dim } else { self.splits.partial(row, split, num_splits) + 4 };
                 let sum = &mut out[at..][..head_dim];
                 let (highest, total) = attention.part(row, positions, (&q, &k, &v), (&tokens, &tables), sum);

@@ -114,7 +114,7 @@ impl Attention {
     pub(super) fn shared_heads(&self, quads: usize) -> usize {
         let all = self.heads / self.kv_heads;
         let fits = |num: &usize| all.is_multiple_of(*num) && num * quads <= self.tuning.query_quads;
-        (1..=all).rev().find(fits).unwrap_or(1)
+        (1..=all.min(4)).rev().find(fits).unwrap_or(1)
     }
 
     /// Bytes of the keys and values of one key-value head at `num` positions.

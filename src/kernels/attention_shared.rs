@@ -10,6 +10,13 @@ const WIDTH: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) struct AttentionShared(pub(super) Attention);
 
+impl AttentionShared {
+    /// Whether heads are made of pairs of quads, as the kernel takes them.
+    pub(super) fn is_for(attention: &Attention) -> bool {
+        attention.head_dim.is_multiple_of(8)
+    }
+}
+
 impl Kernel for AttentionShared {
     fn shader(&self) -> Shader {
         let shader = Shader::new("attention_shared", include_str!("../../shaders/attention_shared.wgsl"));

@@ -22,7 +22,8 @@ impl Kernel for MergeSplits {
             ("HEADS", constant(self.0.attention.heads)),
             ("HEAD_QUADS", constant(self.0.attention.head_dim / 4)),
             ("WINDOW", constant(self.0.attention.window.unwrap_or(0))),
-            ("SPLIT_TOKENS", constant(self.0.split_tokens)),
+            ("SPLIT_TOKENS", constant(self.0.attention.tuning.split_tokens)),
+            ("MOST_SPLITS", constant(self.0.attention.tuning.most_splits)),
             ("PARTIALS", constant(self.0.partials() / 4)),
             ("WORKGROUP", f64::from(self.0.attention.tuning.workgroup)),
         ]

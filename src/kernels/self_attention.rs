@@ -64,11 +64,15 @@ impl SelfAttention {
         let class = RowClass::Many(Rows::Tokens);
         recording.dispatch(self.rope, &rope_buffers, class);
         match many_attention {
-            ManyAttention::Shared => recording.dispatch(AttentionShared(self.attention), &buffers, class),
+            ManyAttention::Shared if AttentionShared::is_for(&self.attention) => {
+                recording.dispatch(AttentionShared(self.attention), &buffers, class);
+            }
             ManyAttention::Tile if AttentionTile::is_for(&self.attention) => {
                 recording.dispatch(AttentionTile::new(self.attention), &buffers, class);
             }
-            ManyAttention::PerQuery | ManyAttention::Tile => recording.dispatch(self.attention, &buffers, class),
+            ManyAttention::PerQuery | ManyAttention::Shared | ManyAttention::Tile => {
+                recording.dispatch(self.attention, &buffers, class)
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct Plan {
     pub total_bytes: u64,
     /// Tokens a prompt and its answer may have.
     pub context_length: usize,
-    /// Tokens the model was trained for: the most that `context_length` may be.
+    /// The most that `context_length` may be: tokens the model was trained for, fewer where the adapter cannot walk them.
     pub max_context_length: usize,
 }
 
@@ -78,14 +78,14 @@ pub struct Plan {
 ///
 /// # Errors
 /// `out_of_memory` when not even [`MIN_CONTEXT_LENGTH`] (or the context asked for) fits, `context_too_long` when more is
-/// asked for than the model was trained for, and those of [`Graph::record`].
+/// asked for than the model was trained for or the adapter can walk, and those of [`Graph::record`].
 pub fn plan(
     config: &ModelConfig,
     gguf: &Gguf,
     device: &DeviceInfo,
     options: &ModelOptions,
 ) -> Result<(Plan, Layout, Graph)> {
-    let max = config.context_length;
+    let max = config.context_length.min(device.tuning.max_context(config.head_dim));
     if let Some(asked) = options.context_length.filter(|&asked| asked > max) {
         return Err(Error::ContextTooLong { asked, allowed: max });
     }
@@ -174,7 +174,7 @@ fn measure(config: &ModelConfig, graph: &Graph, layout: &Layout, context_length:
         scratch_bytes: bytes(Purpose::Scratch),
         total_bytes: bytes(Purpose::Weights) + bytes(Purpose::Kv) + bytes(Purpose::Scratch),
         context_length,
-        max_context_length: config.context_length,
+        max_context_length: config.context_length.min(layout.tuning.max_context(config.head_dim)),
     }
 }
 
