@@ -1,7 +1,7 @@
 //! What is tried, in order, when a device computes wrongly.
 #![cfg(not(target_arch = "wasm32"))]
 
-use pagewise::compute::{FewAttention, Lanes, ManyAttention, ManyRows, Reduce, Tuning};
+use pagewise::compute::{AdapterKind, FewAttention, Lanes, ManyAttention, ManyRows, Reduce, Tuning};
 
 #[test]
 fn each_fallback_shares_less_and_the_last_shares_nothing() {
@@ -12,6 +12,7 @@ fn each_fallback_shares_less_and_the_last_shares_nothing() {
     let without_subgroups = Tuning { row_lanes: 1, ..f32.with_lanes(Reduce::Workgroup, 32) };
     // The plan was made with these sizes.
     let alone = Tuning {
+        max_rounds: None,
         few_attention: FewAttention::PerQuery,
         many_attention: ManyAttention::PerQuery,
         max_tokens: 7,
@@ -20,7 +21,9 @@ fn each_fallback_shares_less_and_the_last_shares_nothing() {
         ..Tuning::SOFTWARE
     };
     let software = Tuning { max_tokens: 7, cuts_steps: false, ..Tuning::SOFTWARE };
-    assert_eq!(software.fallbacks(), [software, alone]);
+    assert_eq!(software.fallbacks(), [software, Tuning { max_rounds: software.max_rounds, ..alone }]);
+    let quads = Tuning { many: ManyRows::Quads, ..software };
+    assert_eq!(quads.fallbacks()[..2], [quads, software], "without what takes subgroups");
     assert_eq!(most.fallbacks(), [most, f32, without_subgroups, alone]);
     assert_eq!(without_subgroups.fallbacks(), [without_subgroups, alone]);
     assert_eq!(alone.fallbacks(), [alone]);

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pagewise::Result;
 use pagewise::compute::{
-    Access, AdapterKind, Bindings, BufferId, Executor, Gpu, GpuExecutor, Kernel, Purpose, Recording, RowClass, Rows,
-    Shader, Step, Tuning,
+    Access, AdapterKind, Bindings, BufferId, Executor, Gpu, GpuExecutor, Kernel, ManyRows, Purpose, Recording,
+    RowClass, Rows, Shader, Step, Tuning,
 };
 use pagewise::kernels::{Epilogue, Projection};
 use pagewise::quant::Format;
@@ -98,10 +98,11 @@ impl Peak {
         let is_gpu = gpu.kind() == AdapterKind::Gpu;
         let copy_bytes_per_ms = copy(gpu, if is_gpu { 256 << 20 } else { 64 << 20 }).await?;
         let sizes = if is_gpu { [1024, 4096, 4096] } else { [128, 512, 512] };
+        let many = ManyRows::from_registers(gpu.subgroup_lanes());
         let mut best = ("", 0.0);
         let ways = [
             ("a plain 64 x 64 tile", None),
-            ("our kernel without tiles", Some(Tuning::SOFTWARE)),
+            ("our kernel without tiles", Some(Tuning { many, ..Tuning::SOFTWARE })),
             ("our tiles", Some(Tuning::GPU)),
         ];
         for (name, tuning) in ways {

@@ -95,7 +95,8 @@ pub async fn load_gpu(
 /// As [`load_gpu`].
 pub async fn load_cpu(gguf: &Gguf, source: &impl ByteSource, options: &ModelOptions) -> Result<CpuModel> {
     let config = ModelConfig::from_gguf(gguf)?;
-    let device = DeviceInfo { binding_bytes: u64::from(u32::MAX), tuning: Tuning::SOFTWARE };
+    let device =
+        DeviceInfo { binding_bytes: u64::from(u32::MAX), tuning: Tuning { max_rounds: None, ..Tuning::SOFTWARE } };
     let planned = plan(&config, gguf, &device, options)?;
     let make = async |recording| Ok(CpuExecutor::new(recording));
     Model::load(config, planned, source, make, |_| Ok(())).await
