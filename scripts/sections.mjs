@@ -98,6 +98,7 @@ export function sections() {
     { name: 'tsc, www', run: tsc('www') },
     { name: 'vitest, js', run: vitest('js') },
     { name: 'vitest, www', run: vitest('www') },
+    { name: 'other servers', run: nodeTests(filesIn('tests/servers', '.test.mjs')) },
     {
       name: 'wasm build and size',
       browsers: true,
@@ -107,6 +108,7 @@ export function sections() {
       }),
     },
     { name: 'page build', browsers: true, run: checkThat(buildPage) },
+    { name: 'consumers', browsers: true, run: nodeTests(['tests/consumers/consumers.test.mjs']) },
     ...(wasmTests().length > 0
       ? [
           {
