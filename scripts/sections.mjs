@@ -1,6 +1,7 @@
 // The sections of `npm test`, in order: cheap ones first. Each answers its counts; a check counts as one test.
 import fs from 'node:fs';
 import path from 'node:path';
+import { checkApi } from './api-docs.mjs';
 import { checkLicences } from './licences.mjs';
 import { packageBin } from './packages.mjs';
 import { buildPackage, buildPage, buildTypes } from './page.mjs';
@@ -94,6 +95,7 @@ export function sections() {
     { name: 'rustdoc', run: check('cargo', ['doc', '--quiet', '--no-deps', '--lib'], { RUSTDOCFLAGS: '-D warnings' }) },
     { name: 'cargo tests', run: cargoTests(['--', '--show-output']) },
     { name: 'npm package types', run: checkThat(buildTypes) },
+    { name: 'API documentation', run: checkThat(checkApi) },
     { name: 'tsc, js', run: tsc('js') },
     { name: 'tsc, www', run: tsc('www') },
     { name: 'vitest, js', run: vitest('js') },

@@ -202,7 +202,10 @@ class EngineSource {
   }
 
   async #start(): Promise<Engine> {
+    let last = -1;
     const tellAll = (loaded: number): void => {
+      if (loaded <= last) return;
+      last = loaded;
       for (const monitor of this.#monitors) tell(monitor, loaded);
     };
     tellAll(0);

@@ -14,7 +14,7 @@ import { attempt } from '../../scripts/shell.mjs';
 import { launch } from '../browser/launch.mjs';
 
 const golden = JSON.parse(fs.readFileSync(path.join(root, 'tests/data/golden/tiny.json'), 'utf8'));
-const [reference] = golden.cases['tiny-llama'];
+const [, reference] = golden.cases['tiny-llama'];
 
 /** Plain files of a consumer; the page without a bundler reads the package where npm puts it. */
 const files = (name, built = '') => ({
@@ -39,8 +39,8 @@ async function open(url, use) {
   }
 }
 
-/** Opens a page that loads the model, and asks. */
-const check = (url) =>
+/** Opens a page that loads the model, and asks; what is `more` is asked of the same page. */
+const check = (url, more = async () => undefined) =>
   open(url, async (page, until) => {
     await until(() => globalThis.engine);
     const found = await page.evaluate(async ({ ids, greedy }) => {
@@ -53,7 +53,41 @@ const check = (url) =>
     assert.equal(found.text, found.expected);
     // The module in the page itself, beside the worker's.
     assert.equal(found.totalBytes, 128);
+    await more(page);
   });
+
+/** The AI SDK and the Prompt API give the engine's own answer, and sessions share what was computed. */
+async function checkBridges(page) {
+  const found = await page.evaluate(async () => {
+    const { engine, bridges } = globalThis;
+    const request = { messages: [{ role: 'user', content: 'Hi' }], temperature: 0 };
+    const own = await engine.chat.completions.create({ ...request, max_tokens: 5 });
+    const whole = await engine.chat.completions.create(request);
+    const model = bridges.createPagewise(engine)();
+    const sdk = await bridges.generateText({ model, prompt: 'Hi', temperature: 0, maxOutputTokens: 5 });
+    const LanguageModel = bridges.createLanguageModel(engine);
+    const session = await LanguageModel.create({ samplingMode: 'most-predictable' });
+    const clone = await session.clone();
+    const before = await engine.cache.stats();
+    const answers = [await session.prompt('Hi'), await clone.prompt('Hi')];
+    const { readTokens } = await engine.cache.stats();
+    return {
+      own: own.choices[0].message.content,
+      whole: whole.choices[0].message.content,
+      sdk: sdk.text,
+      cached: sdk.usage.inputTokenDetails.cacheReadTokens,
+      answers,
+      usage: [session.contextUsage, clone.contextUsage],
+      readTokens: readTokens - before.readTokens,
+    };
+  });
+  assert.equal(found.own, '9# sט');
+  assert.equal(found.sdk, found.own);
+  assert.deepEqual(found.answers, [found.whole, found.whole]);
+  assert.equal(found.usage[0], found.usage[1]);
+  assert.equal(found.cached, 16);
+  assert.equal(found.readTokens, 32);
+}
 
 // Two at a time: most of it is shaders being compiled, on one core each.
 describe('consumers of the packed package', { concurrency: 2 }, () => {
@@ -73,7 +107,7 @@ describe('consumers of the packed package', { concurrency: 2 }, () => {
     test(`${name}: built files under the strict policy`, async () => {
       const server = await serve({ mounts });
       try {
-        await check(server.url);
+        await check(server.url, name === 'vite' ? checkBridges : undefined);
       } finally {
         await server.close();
       }

@@ -1,4 +1,8 @@
+import { generateText } from 'ai';
 import { Engine, kvMemory } from 'pagewise';
+import { createPagewise } from 'pagewise/ai-sdk';
+import { createLanguageModel } from 'pagewise/prompt-api';
 
+globalThis.bridges = { createLanguageModel, createPagewise, generateText };
 globalThis.kvMemory = kvMemory;
-globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 256, autotune: false });
+globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false });
