@@ -82,7 +82,9 @@ export function toConstraint(options: LanguageModelPromptOptions): Partial<ChatC
   if (responseConstraint instanceof RegExp) {
     const { source, flags } = responseConstraint;
     if (/[ims]/.test(flags)) throw notSupported(`responseConstraint: the flags ${flags} are not supported`);
-    return { regex: source } as Partial<ChatCompletionCreateParams>;
+    // A request's expression is that of the whole answer; `^` and `$` would say so again.
+    const regex = source.replace(/^\^/, '').replace(/(?<!\\)\$$/, '');
+    return { regex } as Partial<ChatCompletionCreateParams>;
   }
   if (!isObject(responseConstraint)) throw new TypeError('responseConstraint: a JSON schema or a RegExp is needed');
   const json_schema = { name: 'response', schema: responseConstraint, strict: true };

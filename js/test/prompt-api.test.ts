@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Engine } from '../src/index.js';
 import { createLanguageModel, installLanguageModel, type LanguageModelStatic } from '../src/prompt-api.js';
+import { toConstraint } from '../src/prompt-input.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 let worker: FakeWorker;
@@ -158,7 +159,13 @@ test.each<[string, unknown, string]>([
   await expect(session.append(input as string)).rejects.toMatchObject({ name });
 });
 
-test('constraints', async () => {
+test('constraints become fields of a request', async () => {
+  const schema = { type: 'object' };
+  expect(toConstraint({ responseConstraint: schema })).toEqual({
+    response_format: { type: 'json_schema', json_schema: { name: 'response', schema, strict: true } },
+  });
+  expect(toConstraint({ responseConstraint: /^(yes|no)$/u })).toEqual({ regex: '(yes|no)' });
+  expect(toConstraint({ responseConstraint: /\d+\$/ })).toEqual({ regex: '\\d+\\$' });
   const session = await LanguageModel.create();
   const prompt = (responseConstraint: unknown): Promise<string> =>
     session.prompt('Hi', { responseConstraint: responseConstraint as object });

@@ -10,6 +10,9 @@ import {
   registerRoute,
   type Stream,
 } from 'pagewise';
+import { type AiLanguageModel, createPagewise } from 'pagewise/ai-sdk';
+import { createLanguageModel, type LanguageModelSession } from 'pagewise/prompt-api';
+import { type Place, Router } from 'pagewise/remote';
 
 const messages: ChatMessage[] = [{ role: 'user', content: 'Hi' }];
 
@@ -26,6 +29,21 @@ export async function main(source: File): Promise<string> {
   // @ts-expect-error: not a field of a request
   await engine.completions.create({ prompt: text, temprature: 0 }).catch(codeOf);
   return `${cached} ${fetched.status} ${baseURL}`;
+}
+
+export async function bridges(engine: Engine): Promise<[AiLanguageModel, LanguageModelSession, Place]> {
+  const router = await Router.load('model', {
+    policy: 'prefer-local',
+    remote: { baseURL: 'https://models.example/v1' },
+  });
+  const session = await createLanguageModel(engine).create({
+    initialPrompts: [{ role: 'system', content: 'Be brief' }],
+  });
+  const text: string = await session.prompt('Hi');
+  const { computed_on } = await router.chat.completions.create({
+    messages: [...messages, { role: 'user', content: text }],
+  });
+  return [createPagewise(router)(), session, computed_on];
 }
 
 export function codeOf(error: unknown): ErrorCode | undefined {

@@ -3,6 +3,8 @@ import { Engine, kvMemory } from 'pagewise';
 import { createPagewise } from 'pagewise/ai-sdk';
 import { createLanguageModel } from 'pagewise/prompt-api';
 
-globalThis.bridges = { createLanguageModel, createPagewise, generateText };
-globalThis.kvMemory = kvMemory;
-globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false });
+Object.assign(globalThis, { bridges: { createLanguageModel, createPagewise, generateText }, kvMemory });
+// Older versions of Vite build for browsers without an await at the top level, unless they are told otherwise.
+Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false }).then((engine) => {
+  globalThis.engine = engine;
+});
