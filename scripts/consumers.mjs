@@ -5,6 +5,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { packageBin } from './packages.mjs';
 import { buildPackage } from './page.mjs';
 import { models, root } from './paths.mjs';
 import { attempt, main, run, step, UserError } from './shell.mjs';
@@ -32,11 +33,17 @@ const BUILDS = {
   },
   next: { command: ['next', 'build'], output: '.next/BUILD_ID' },
   vite: { command: ['vite', 'build'], output: 'dist/index.html' },
+  // The version that builds our own page: its workers cannot be split into several files.
+  'vite-older': {
+    command: [process.execPath, packageBin('vite', 'vite', path.join(root, 'www')), 'build'],
+    output: 'dist/index.html',
+  },
   webpack: { command: ['webpack', '--mode', 'production'], output: 'dist/main.js' },
 };
 
-/** The program of one of the tools. */
+/** The program of one of the tools; a path is one already. */
 export function tool(name) {
+  if (path.isAbsolute(name)) return name;
   return path.join(consumers, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
 }
 

@@ -4,7 +4,4 @@ import { createPagewise } from 'pagewise/ai-sdk';
 import { createLanguageModel } from 'pagewise/prompt-api';
 
 Object.assign(globalThis, { bridges: { createLanguageModel, createPagewise, generateText }, kvMemory });
-// Older versions of Vite build for browsers without an await at the top level, unless they are told otherwise.
-Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false }).then((engine) => {
-  globalThis.engine = engine;
-});
+globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false });
