@@ -75,6 +75,14 @@ test('an abort reaches the engine and is the SDK’s', async () => {
   for await (const _ of textStream) abort.abort();
   expect([onAbort.mock.calls.length, onError.mock.calls.length]).toEqual([1, 0]);
   expect(worker.received.some(({ type }) => type === 'cancel')).toBe(true);
+  const leave = new AbortController();
+  const hi = [{ role: 'user' as const, content: 'Hi' }];
+  const reader = (await pagewise().doStream({ prompt: hi, abortSignal: leave.signal })).stream.getReader();
+  await reader.read();
+  leave.abort();
+  const last: unknown[] = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) last.push(part.value);
+  expect(last.at(-1)).toMatchObject({ type: 'error', error: { name: 'AbortError' } });
   const late = generateText({ model: pagewise(), prompt: 'Hi', abortSignal: abort.signal });
   await expect(late).rejects.toMatchObject({ name: 'AbortError' });
 });

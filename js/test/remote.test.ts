@@ -220,7 +220,7 @@ test('an abort and a deadline end it; a model without a name is the first of the
 });
 
 test('event streams, however they are cut', async () => {
-  const text = 'data: a\r\n\r\n:x\ndata: b\ndata:c\n\nid: 1\r\rdata: é\r\rdata: lost';
+  const text = 'data: d\r\ndata: e\r\n\r\ndata: a\r\n\r\n:x\ndata: b\ndata:c\n\nid: 1\r\rdata: é\r\rdata: lost';
   const bytes = new TextEncoder().encode(text);
   for (const size of [1, 2, 3, 1000]) {
     const parts: Uint8Array[] = [];
@@ -234,7 +234,7 @@ test('event streams, however they are cut', async () => {
     });
     const found: string[] = [];
     for await (const data of eventData(body)) found.push(data);
-    expect(found).toEqual(['a', 'b\nc', 'é']);
+    expect(found).toEqual(['d\ne', 'a', 'b\nc', 'é']);
   }
 });
 
