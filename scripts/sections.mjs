@@ -1,6 +1,7 @@
 // The sections of `npm test`, in order: cheap ones first. Each answers its counts; a check counts as one test.
 import fs from 'node:fs';
 import path from 'node:path';
+import { checkApi } from './api-docs.mjs';
 import { checkLicences } from './licences.mjs';
 import { packageBin } from './packages.mjs';
 import { buildPackage, buildPage, buildTypes } from './page.mjs';
@@ -94,10 +95,12 @@ export function sections() {
     { name: 'rustdoc', run: check('cargo', ['doc', '--quiet', '--no-deps', '--lib'], { RUSTDOCFLAGS: '-D warnings' }) },
     { name: 'cargo tests', run: cargoTests(['--', '--show-output']) },
     { name: 'npm package types', run: checkThat(buildTypes) },
+    { name: 'API documentation', run: checkThat(checkApi) },
     { name: 'tsc, js', run: tsc('js') },
     { name: 'tsc, www', run: tsc('www') },
     { name: 'vitest, js', run: vitest('js') },
     { name: 'vitest, www', run: vitest('www') },
+    { name: 'other servers', run: nodeTests(filesIn('tests/servers', '.test.mjs')) },
     {
       name: 'wasm build and size',
       browsers: true,
@@ -107,6 +110,7 @@ export function sections() {
       }),
     },
     { name: 'page build', browsers: true, run: checkThat(buildPage) },
+    { name: 'consumers', browsers: true, run: nodeTests(['tests/consumers/consumers.test.mjs']) },
     ...(wasmTests().length > 0
       ? [
           {

@@ -1,5 +1,6 @@
 // Everything that the tests need on this machine, installed where it is missing.
 import { ensureBrowser, ensureChromedriver, ensureSoftwareVulkan } from './browsers.mjs';
+import { ensureLlamaServer } from './llama-server.mjs';
 import { allModels, ensureModel } from './models.mjs';
 import { ensurePackages } from './packages.mjs';
 import { ensureRust, ensureRustComponents } from './rust.mjs';
@@ -12,6 +13,7 @@ export async function setUp({ browsers }) {
   await ensurePackages();
   await ensureSoftwareVulkan();
   for (const model of allModels()) await ensureModel(model);
+  await ensureLlamaServer();
   if (!browsers) return;
   await ensureBrowser('chromium');
   await ensureBrowser('firefox');

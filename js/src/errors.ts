@@ -32,7 +32,8 @@ export const ERROR_CODES = [
  * - `device_lost`: the GPU is gone; load the model again
  * - `wrong_result`: the GPU computed something that cannot be right
  * - `cancelled`: aborted, or the engine was unloaded
- * - `network`: model bytes could not be read; `url` and, where known, `status` and `offset` say which
+ * - `network`: model bytes could not be read, or a server of answers could not be asked; `url` and, where known, `status` and
+ *   `offset` say which
  * - `worker_crashed`: a bug or the browser ended the worker; load the model again
  * - `storage_full`: the browser's storage has no room for a model (asked and free are in the message), or allows none
  */

@@ -47,6 +47,8 @@ export interface ChatMessage {
   content: string | readonly ContentPartText[];
   /** Name of the speaker, for templates that show it. */
   name?: string;
+  /** Always null, as in answers. */
+  refusal?: null;
   /** Ends a prefix that is worth keeping. */
   cache_control?: CacheControl | null;
 }

@@ -69,7 +69,8 @@ const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
 const MAX_METADATA = 16;
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
-const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name', 'cache_control'];
+/** `refusal` is in our own answers, so that they can be sent back as they came; it is always null. */
+const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name', 'refusal', 'cache_control'];
 const PART_FIELDS: readonly string[] = ['type', 'text', 'cache_control'];
 
 /** Checks a chat request; `models` are the names that `model` may have. */
@@ -120,7 +121,8 @@ function checkConversation(value: unknown): Conversation {
 }
 
 function checkMessage(value: unknown, where: string, { messages, breakpoints }: Conversation): void {
-  const { role, content, name, cache_control } = fieldsOf(value, MESSAGE_FIELDS, where);
+  const { role, content, name, refusal = null, cache_control } = fieldsOf(value, MESSAGE_FIELDS, where);
+  if (refusal !== null) throw bad(`${where}.refusal: only null is supported, ${show(refusal)} given`);
   const roles = ['system', 'developer', 'user', 'assistant'];
   if (typeof role !== 'string' || !roles.includes(role)) {
     throw bad(`${where}.role: one of ${roles.join(', ')} is needed, ${show(role)} given`);

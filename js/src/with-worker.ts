@@ -22,11 +22,18 @@ function defaultWorker(): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'pagewise' });
 }
 
+/** Servers that render pages import this package too. That is fine; what needs a browser says so, before anything else. */
+function needBrowser({ createWorker }: Pick<SourceOptions, 'createWorker'>): void {
+  if (createWorker !== undefined || typeof Worker !== 'undefined') return;
+  throw new PagewiseError('no_webgpu', 'models run in a browser: there are no web workers here, so no WebGPU either');
+}
+
 /** Starts a worker for `use`; when that fails or the signal aborts, the worker is ended. */
 export async function withWorker<T>(
   options: Pick<SourceOptions, 'signal' | 'createWorker'>,
   use: (client: WorkerClient) => Promise<T>,
 ): Promise<T> {
+  needBrowser(options);
   const { signal } = options;
   if (signal?.aborted) throw cancelledError(signal);
   const client = new WorkerClient(options.createWorker ?? defaultWorker);
@@ -56,6 +63,7 @@ export function inWorker<T>(
 
 /** Resolves a source. An id whose registry cannot be reached stands for the model that was stored under it, if one was. */
 export async function resolveForWorker(source: ModelSource, options: SourceOptions): Promise<SourceSpec> {
+  needBrowser(options);
   if (options.signal?.aborted) throw cancelledError(options.signal);
   try {
     return await resolveSource(source, options);

@@ -38,6 +38,17 @@ describe("limits are the engine's", () => {
 });
 
 describe('a chat request', () => {
+  test('takes the message of an answer as it came', () => {
+    const answer = { role: 'assistant', content: 'Hello', refusal: null };
+    expect(check({ messages: [...messages, answer] }).engineRequest.input).toEqual({
+      messages: [...messages, { role: 'assistant', content: 'Hello' }],
+    });
+    const refused = { ...answer, refusal: 'no' };
+    expect(refusal(() => check({ messages: [refused] }))).toBe(
+      'messages[0].refusal: only null is supported, "no" given',
+    );
+  });
+
   test('gets the defaults that OpenAI documents', () => {
     const { engineRequest, stream, includeUsage } = check({});
     expect(engineRequest).toEqual({

@@ -1,0 +1,38 @@
+/**
+ * Server-sent events of a response, as far as OpenAI's streams use them: the data of one event after another.
+ */
+
+/** The `data` of each event, its lines joined; comments and other fields are left out. */
+export async function* eventData(body: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let data: string[] = [];
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      text += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      // A line ends in LF, CR or both; a CR at the end may be half of both.
+      for (let end = lineEnd(text, done); end !== null; end = lineEnd(text, done)) {
+        const line = text.slice(0, end.at);
+        text = text.slice(end.at + end.length);
+        if (line.startsWith('data:')) data.push(line.slice(line[5] === ' ' ? 6 : 5));
+        if (line !== '' || data.length === 0) continue;
+        yield data.join('\n');
+        data = [];
+      }
+      // What the last empty line is missing behind was cut off.
+      if (done) return undefined;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function lineEnd(text: string, isLast: boolean): { at: number; length: number } | null {
+  const at = text.search(/[\r\n]/);
+  if (at < 0) return null;
+  if (text[at] === '\n') return { at, length: 1 };
+  if (text[at + 1] === '\n') return { at, length: 2 };
+  return at + 1 < text.length || isLast ? { at, length: 1 } : null;
+}

@@ -1,0 +1,184 @@
+import type { LanguageModelV4, ProviderV4 } from '@ai-sdk/provider';
+import { generateText, streamText } from 'ai';
+import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
+import { type ChatEngine, createPagewise, type PagewiseProvider } from '../src/ai-sdk.js';
+import { mapCall } from '../src/ai-sdk-request.js';
+import { type ChatCompletionChunk, Engine } from '../src/index.js';
+import { FakeWorker, fakeModel } from './fake.js';
+
+let worker: FakeWorker;
+let engine: Engine;
+let pagewise: PagewiseProvider;
+
+beforeEach(async () => {
+  worker = new FakeWorker();
+  engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
+  pagewise = createPagewise(engine);
+});
+afterEach(() => engine.unload());
+
+const submitted = (): unknown =>
+  worker.received.flatMap((message) => (message.type === 'submit' ? [message.request] : [])).at(-1);
+
+test("the types are the SDK's", () => {
+  expectTypeOf<ReturnType<PagewiseProvider['languageModel']>>().toExtend<LanguageModelV4>();
+  expectTypeOf<PagewiseProvider>().toExtend<ProviderV4>();
+  expectTypeOf<Engine>().toExtend<ChatEngine>();
+});
+
+test('generateText: text, reason, usage with cached tokens, and what is ours', async () => {
+  const result = await generateText({
+    model: pagewise(),
+    instructions: 'Be brief',
+    prompt: 'Hi',
+    temperature: 0,
+    maxOutputTokens: 4,
+    topK: 5,
+    seed: 7,
+    stopSequences: ['x'],
+    providerOptions: { pagewise: { priority: 'batch', cache: { salt: 'a' } } },
+  });
+  expect([result.text, result.finishReason, result.warnings]).toEqual(['Hell', 'length', []]);
+  expect(result.usage).toMatchObject({ inputTokens: 3, outputTokens: 4, totalTokens: 7 });
+  expect(result.usage.inputTokenDetails).toMatchObject({ cacheReadTokens: 2, noCacheTokens: 1 });
+  expect(result.providerMetadata?.pagewise).toMatchObject({ timings: { ttft_ms: 2 }, cache: { read_tokens: 2 } });
+  expect(result.response).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), modelId: 'fake-model' });
+  expect(submitted()).toMatchObject({
+    input: {
+      messages: [
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content: 'Hi' },
+      ],
+    },
+    maxTokens: 4,
+    sampling: { temperature: 0, topK: 5, seed: 7 },
+    stop: ['x'],
+    priority: -1,
+    cache: { salt: 'a' },
+  });
+});
+
+test('streamText: piece by piece', async () => {
+  const result = streamText({ model: pagewise('fake-model'), prompt: 'Hi' });
+  const pieces: string[] = [];
+  for await (const piece of result.textStream) pieces.push(piece);
+  expect(pieces).toEqual(['H', 'e', 'l', 'l', 'o']);
+  expect(await result.finishReason).toBe('stop');
+  expect(await result.usage).toMatchObject({ inputTokens: 3, outputTokens: 5 });
+});
+
+test('an abort reaches the engine and is the SDK’s', async () => {
+  const abort = new AbortController();
+  const onAbort = vi.fn();
+  const onError = vi.fn();
+  const { textStream } = streamText({ model: pagewise(), prompt: 'Hi', abortSignal: abort.signal, onAbort, onError });
+  for await (const _ of textStream) abort.abort();
+  expect([onAbort.mock.calls.length, onError.mock.calls.length]).toEqual([1, 0]);
+  expect(worker.received.some(({ type }) => type === 'cancel')).toBe(true);
+  const leave = new AbortController();
+  const hi = [{ role: 'user' as const, content: 'Hi' }];
+  const reader = (await pagewise().doStream({ prompt: hi, abortSignal: leave.signal })).stream.getReader();
+  await reader.read();
+  leave.abort();
+  const last: unknown[] = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) last.push(part.value);
+  expect(last.at(-1)).toMatchObject({ type: 'error', error: { name: 'AbortError' } });
+  const late = generateText({ model: pagewise(), prompt: 'Hi', abortSignal: abort.signal });
+  await expect(late).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('errors are ours, and are not tried again', async () => {
+  const tooHot = generateText({ model: pagewise(), prompt: 'Hi', temperature: 3 });
+  await expect(tooHot).rejects.toMatchObject({ name: 'PagewiseError', code: 'bad_request' });
+  const tooLong = generateText({ model: pagewise(), prompt: 'x'.repeat(2000) });
+  await expect(tooLong).rejects.toMatchObject({ code: 'context_too_long' });
+  const image = { type: 'file' as const, data: new Uint8Array([1]), mediaType: 'image/png' };
+  const picture = generateText({ model: pagewise(), messages: [{ role: 'user', content: [image] }] });
+  await expect(picture).rejects.toThrow('a part of type "file" is not supported');
+  expect(() => pagewise('other')).toThrow('"fake-model" is loaded, "other" asked');
+  expect(() => pagewise.embeddingModel('x')).toThrow('language models only');
+});
+
+test('a stream that breaks off ends in an error', async () => {
+  const onError = vi.fn();
+  const { textStream } = streamText({ model: pagewise(), prompt: 'Hi', onError });
+  for await (const _ of textStream) void engine.unload();
+  expect(onError.mock.calls).toMatchObject([[{ error: { code: 'cancelled' } }]]);
+});
+
+test('tools, their choice, calls and results, and formats become fields of a request', () => {
+  const inputSchema = { type: 'object', properties: { city: { type: 'string' } } };
+  const { params, warnings } = mapCall({
+    prompt: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Weather?', providerOptions: { pagewise: { cache_control: { type: 'ephemeral' } } } },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'hm' },
+          { type: 'tool-call', toolCallId: '1', toolName: 'weather', input: { city: 'Rome' } },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: '1', toolName: 'weather', output: { type: 'json', value: { sun: true } } },
+        ],
+      },
+    ],
+    tools: [
+      { type: 'function', name: 'weather', description: 'Tells it', inputSchema },
+      { type: 'provider', name: 'search' },
+    ],
+    toolChoice: { type: 'tool', toolName: 'weather' },
+    responseFormat: { type: 'json', schema: inputSchema },
+    reasoning: 'high',
+  });
+  expect(params).toEqual({
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Weather?', cache_control: { type: 'ephemeral' } }] },
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: '1', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
+      },
+      { role: 'tool', tool_call_id: '1', content: '{"sun":true}' },
+    ],
+    tools: [{ type: 'function', function: { name: 'weather', description: 'Tells it', parameters: inputSchema } }],
+    tool_choice: { type: 'function', function: { name: 'weather' } },
+    response_format: { type: 'json_schema', json_schema: { name: 'response', schema: inputSchema, strict: true } },
+  });
+  expect(warnings.map(({ feature }) => feature)).toEqual(['reasoning', 'provider-defined tool search']);
+});
+
+test('streamed calls of tools are put together', async () => {
+  const head = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' } as const;
+  const call = (tool_call: object, finish_reason: string | null = null): unknown => {
+    return { ...head, choices: [{ index: 0, delta: { tool_calls: [tool_call] }, finish_reason, logprobs: null }] };
+  };
+  const usage = {
+    prompt_tokens: 3,
+    completion_tokens: 2,
+    total_tokens: 5,
+    prompt_tokens_details: { cached_tokens: 0 },
+  };
+  const chunks = [
+    call({ index: 0, id: 'a', type: 'function', function: { name: 'weather', arguments: '' } }),
+    call({ index: 0, function: { arguments: '{"city":' } }),
+    call({ index: 0, function: { arguments: '"Rome"}' } }, 'tool_calls'),
+    { ...head, choices: [], usage },
+  ] as ChatCompletionChunk[];
+  async function* stream(): AsyncGenerator<ChatCompletionChunk> {
+    yield* chunks;
+  }
+  const model = createPagewise({ info: { id: 'm' }, chat: { completions: { create: async () => stream() } } })();
+  const { content, finishReason } = await model.doGenerate({ prompt: [] });
+  expect(content).toEqual([{ type: 'tool-call', toolCallId: 'a', toolName: 'weather', input: '{"city":"Rome"}' }]);
+  expect(finishReason).toEqual({ unified: 'tool-calls', raw: 'tool_calls' });
+});

@@ -1,0 +1,4 @@
+import { Engine, kvMemory } from '/node_modules/pagewise/dist/index.js';
+
+globalThis.kvMemory = kvMemory;
+globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false });
