@@ -11,8 +11,13 @@ use serde_json::Value;
 use super::limits::{MAX_BYTES, MAX_NESTING, parser_limits};
 use super::matcher::{Guide, first_line};
 use super::schema::{blame, check, with_style};
-use super::vocabulary::environment;
+use super::vocabulary::{Encode, environment};
 use super::{Compile, Constraint, GrammarError, Match, Result, Schema, Vocabulary};
+
+/// How llguidance refuses a `oneOf` of which two parts may allow the same, and what we say of it.
+const OVERLAP: &str = "oneOf constraints are not supported";
+const OVERLAP_HELP: &str = "oneOf: its schemas have to exclude each other by their type or by a required property of a constant \
+    value; anyOf takes any";
 
 /// Constraints that are kept compiled.
 const MAX_COMPILED: usize = 8;
@@ -29,7 +34,7 @@ impl GrammarCompiler {
     ///
     /// # Errors
     /// For a vocabulary that is too large.
-    pub fn new(vocabulary: Vocabulary, encode: Rc<dyn Fn(&str) -> Vec<u32>>) -> Result<Self> {
+    pub fn new(vocabulary: Vocabulary, encode: Rc<Encode>) -> Result<Self> {
         let environment = environment(vocabulary, encode)?;
         let mut factory = ParserFactory::new_simple(&environment).map_err(|error| GrammarError(error.to_string()))?;
         *factory.limits_mut() = parser_limits();
@@ -92,8 +97,9 @@ impl GrammarCompiler {
     }
 
     fn schema_error(&self, schema: &Schema, value: &Value, error: &str) -> GrammarError {
-        let (path, error) = blame(value, error, &|part| self.build_schema(part).err());
-        GrammarError(format!("{}{path}: {error}", schema.field))
+        let path = blame(value, error, &|part| self.build_schema(part).err());
+        let why = if error.starts_with(OVERLAP) { OVERLAP_HELP } else { error };
+        GrammarError(format!("{}{path}: {why}", schema.field))
     }
 }
 
@@ -103,7 +109,10 @@ impl Compile for GrammarCompiler {
         let known = compiled.iter().position(|(known, _)| known == constraint);
         let entry = match known.and_then(|index| compiled.remove(index)) {
             Some(entry) => entry,
-            None => (constraint.clone(), Guide(self.build_constraint(constraint)?)),
+            None => {
+                let num_tokens = self.factory.tok_env().tok_trie().vocab_size();
+                (constraint.clone(), Guide::new(self.build_constraint(constraint)?, num_tokens))
+            }
         };
         let matcher = entry.1.fork();
         compiled.push_front(entry);

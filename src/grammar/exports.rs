@@ -20,29 +20,29 @@ fn thrown(error: impl ToString) -> JsValue {
     JsValue::from_str(&error.to_string())
 }
 
+/// A compiler. The words lie one behind the other in `bytes`, each up to its end; `encode(text)` returns the ids of a text in
+/// the middle of another.
+#[wasm_bindgen(js_name = createGrammars)]
+pub fn create_grammars(
+    bytes: &[u8],
+    ends: &[u32],
+    special: Vec<u32>,
+    end_of_generation: Vec<u32>,
+    encode: Function,
+) -> Result<WasmGrammars, JsValue> {
+    let starts = std::iter::once(&0).chain(ends);
+    let word = |(&start, &end): (&u32, &u32)| bytes.get(start as usize..end as usize).unwrap_or_default().to_vec();
+    let words = starts.zip(ends).map(word).collect();
+    let encode = Rc::new(move |text: &str| {
+        let ids = encode.call1(&JsValue::NULL, &JsValue::from_str(text));
+        ids.map(|ids| Uint32Array::new(&ids).to_vec()).unwrap_or_default()
+    });
+    let vocabulary = Vocabulary { words, special, end_of_generation };
+    GrammarCompiler::new(vocabulary, encode).map(WasmGrammars).map_err(thrown)
+}
+
 #[wasm_bindgen]
 impl WasmGrammars {
-    /// A compiler. The words lie one behind the other in `bytes`, each up to its end; `encode(text)` returns the ids of a text
-    /// in the middle of another.
-    #[wasm_bindgen(constructor)]
-    pub fn new(
-        bytes: &[u8],
-        ends: &[u32],
-        special: Vec<u32>,
-        end_of_generation: Vec<u32>,
-        encode: Function,
-    ) -> Result<Self, JsValue> {
-        let starts = std::iter::once(&0).chain(ends);
-        let word = |(&start, &end): (&u32, &u32)| bytes.get(start as usize..end as usize).unwrap_or_default().to_vec();
-        let words = starts.zip(ends).map(word).collect();
-        let encode = Rc::new(move |text: &str| {
-            let ids = encode.call1(&JsValue::NULL, &JsValue::from_str(text));
-            ids.map(|ids| Uint32Array::new(&ids).to_vec()).unwrap_or_default()
-        });
-        let vocabulary = Vocabulary { words, special, end_of_generation };
-        GrammarCompiler::new(vocabulary, encode).map(Self).map_err(thrown)
-    }
-
     /// A matcher for a constraint, given as JSON.
     pub fn compile(&self, constraint: &str) -> Result<WasmMatcher, JsValue> {
         let constraint: Constraint = serde_json::from_str(constraint).map_err(thrown)?;

@@ -9,7 +9,7 @@
 mod compiler;
 mod constraint;
 #[cfg(all(feature = "compiler", target_arch = "wasm32"))]
-mod exports;
+pub mod exports;
 #[cfg(feature = "compiler")]
 mod limits;
 #[cfg(feature = "compiler")]
@@ -25,7 +25,7 @@ pub use constraint::{Constraint, Schema};
 #[cfg(feature = "compiler")]
 pub use schema::{ANNOTATIONS, FORMATS, KEYWORDS};
 #[cfg(feature = "compiler")]
-pub use vocabulary::Vocabulary;
+pub use vocabulary::{Encode, Vocabulary};
 
 /// Why a constraint cannot be used, or not any further: what is wrong, where, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

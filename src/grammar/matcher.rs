@@ -8,11 +8,19 @@ use super::{GrammarError, Match, Result};
 /// How llguidance says that nothing may come.
 const NOTHING_MAY_COME: &str = "NoExtensionBias";
 
-pub(super) struct Guide(pub(super) Matcher);
+pub(super) struct Guide {
+    matcher: Matcher,
+    /// Of a mask: llguidance's have room for a token more than there are.
+    num_words: usize,
+}
 
 impl Guide {
+    pub(super) fn new(matcher: Matcher, num_tokens: usize) -> Self {
+        Self { matcher, num_words: num_tokens.div_ceil(32) }
+    }
+
     fn error(&self, error: &impl std::fmt::Display) -> GrammarError {
-        let why = match self.0.stop_reason() {
+        let why = match self.matcher.stop_reason() {
             StopReason::LexerTooComplex | StopReason::ParserTooComplex => "it is too ambiguous",
             _ => "it cannot go on",
         };
@@ -22,28 +30,28 @@ impl Guide {
 
 impl Match for Guide {
     fn mask(&mut self) -> Result<Vec<u32>> {
-        if self.0.is_stopped() && !self.0.is_error() {
+        if self.matcher.is_stopped() && !self.matcher.is_error() {
             return Ok(Vec::new());
         }
-        match self.0.compute_mask() {
-            Ok(mask) => Ok(mask.as_slice().to_vec()),
+        match self.matcher.compute_mask() {
+            Ok(mask) => Ok(mask.as_slice().iter().copied().take(self.num_words).collect()),
             Err(error) if error.to_string().starts_with(NOTHING_MAY_COME) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error)),
         }
     }
 
     fn accept(&mut self, token: u32) -> Result<bool> {
-        self.0.consume_token(token).map_err(|error| self.error(&error))?;
-        Ok(self.0.is_stopped())
+        self.matcher.consume_token(token).map_err(|error| self.error(&error))?;
+        Ok(self.matcher.is_stopped())
     }
 
     fn forced(&mut self) -> Vec<u32> {
-        if self.0.is_stopped() { Vec::new() } else { self.0.compute_ff_tokens() }
+        if self.matcher.is_stopped() { Vec::new() } else { self.matcher.compute_ff_tokens() }
     }
 
     fn fork(&self) -> Box<dyn Match> {
         // States that one answer makes count against its own limit only.
-        Box::new(Self(self.0.deep_clone()))
+        Box::new(Self { matcher: self.matcher.deep_clone(), ..*self })
     }
 }
 

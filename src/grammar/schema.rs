@@ -71,6 +71,18 @@ const COUNTS: [&str; 6] = ["minItems", "maxItems", "minLength", "maxLength", "mi
 /// How llguidance is told things of its own, in a schema.
 const OPTIONS: &str = "x-guidance";
 
+/// Dates and times as the calendar has them. llguidance's know neither which years are leap years, nor when a minute has 61
+/// seconds; here none has.
+const DATE: &str = concat!(
+    r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])",
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))",
+    r"|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)",
+);
+const TIME: &str = concat!(
+    r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?",
+    r"(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
+);
+
 /// Schemas that are compiled by themselves to find which is to blame.
 const MAX_BLAMED: usize = 200;
 
@@ -83,7 +95,37 @@ pub(super) fn check(schema: &Schema) -> Result<Value> {
     let root: Value = serde_json::from_str(json).map_err(|error| GrammarError(format!("{field}: {error}")))?;
     let mut walk = Walk { field, root: &root, followed: HashSet::new(), num_schemas: 0 };
     walk.visit(&root, String::new(), 0)?;
-    Ok(root)
+    Ok(with_exact_formats(root))
+}
+
+/// Adds a pattern where there is a date or a time, to the schemas within as well.
+fn with_exact_formats(schema: Value) -> Value {
+    let Value::Object(fields) = schema else { return schema };
+    let pattern = match fields.get("format").and_then(Value::as_str) {
+        Some("date") => Some(format!("^{DATE}$")),
+        Some("time") => Some(format!("^{TIME}$")),
+        Some("date-time") => Some(format!("^{DATE}[tT]{TIME}$")),
+        _ => None,
+    };
+    let within = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::Object(map) if MAPS.contains(&key.as_str()) => {
+                map.into_iter().map(|(name, part)| (name, with_exact_formats(part))).collect()
+            }
+            Value::Array(list) if LISTS.contains(&key.as_str()) => list.into_iter().map(with_exact_formats).collect(),
+            part if SINGLES.contains(&key.as_str()) => with_exact_formats(part),
+            other => other,
+        };
+        (key, value)
+    };
+    let mut fields: Map<String, Value> = fields.into_iter().map(within).collect();
+    if let Some(pattern) = pattern
+        && let Some(own) = fields.insert("pattern".to_owned(), pattern.into())
+    {
+        let all = fields.entry("allOf").or_insert_with(|| json!([]));
+        all.as_array_mut().into_iter().for_each(|all| all.push(json!({"pattern": own.clone()})));
+    }
+    Value::Object(fields)
 }
 
 /// The schema with how JSON is to be written: on one line, as `json.dumps` of Python does. Bounded white space keeps models
@@ -145,7 +187,8 @@ impl<'a> Walk<'a> {
                 part if SINGLES.contains(&key.as_str()) => self.visit(part, here, depth + 1)?,
                 Value::String(reference) if key == "$ref" => {
                     let Some(target) = resolve(self.root, reference) else {
-                        let what = format_args!("{reference:?} is not there; `#` and `#/…`, within the schema, are followed");
+                        let what =
+                            format_args!("{reference:?} is not there; `#` and `#/…`, within the schema, are followed");
                         return Err(self.error(&here, what));
                     };
                     if self.followed.insert(reference) {
@@ -191,9 +234,9 @@ fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     })
 }
 
-/// Finds the innermost schema that fails by itself with the same error; returns its path and the error. `compile` says why a
-/// schema fails, if it does.
-pub(super) fn blame(root: &Value, error: &str, compile: &dyn Fn(&Value) -> Option<String>) -> (String, String) {
+/// Finds the innermost schema that fails by itself with the same error; returns its path. `compile` says why a schema fails, if
+/// it does.
+pub(super) fn blame(root: &Value, error: &str, compile: &dyn Fn(&Value) -> Option<String>) -> String {
     let (mut path, mut schema, mut num_left) = (String::new(), root, MAX_BLAMED);
     'descend: while let Value::Object(fields) = schema {
         for (step, part) in parts(fields) {
@@ -207,15 +250,14 @@ pub(super) fn blame(root: &Value, error: &str, compile: &dyn Fn(&Value) -> Optio
                 continue 'descend;
             }
         }
-        let pattern = fields.get("pattern").filter(|_| schema.as_object().is_some_and(|fields| fields.len() > 1));
-        if let Some(pattern) = pattern.or_else(|| fields.get("pattern"))
+        if let Some(pattern) = fields.get("pattern")
             && compile(&json!({"type": "string", "pattern": pattern})).as_deref() == Some(error)
         {
             path.push_str("/pattern");
         }
         break;
     }
-    (path, error.to_owned())
+    path
 }
 
 /// The schemas directly within another, with the steps to them.

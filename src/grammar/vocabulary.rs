@@ -20,7 +20,7 @@ pub struct Vocabulary {
 }
 
 /// How the model's tokenizer writes a text that goes on from another.
-pub(super) type Encode = dyn Fn(&str) -> Vec<u32>;
+pub type Encode = dyn Fn(&str) -> Vec<u32>;
 
 struct Environment {
     trie: TokTrie,
