@@ -3,8 +3,8 @@
 use super::caching::CacheOptions;
 use super::deadline::Timeouts;
 use super::sampling::{SamplingParams, bad_value};
-use crate::{Error, Result};
 use crate::text::Constraint;
+use crate::{Error, Result};
 
 /// The most stop strings of one request.
 pub const MAX_STOP_STRINGS: usize = 16;
@@ -101,7 +101,8 @@ impl Request {
         let allowed_ids = self.allowed_token_ids.as_deref();
         if allowed_ids.is_some() && self.constraint.is_some() {
             // Together they might allow nothing in the middle of an answer.
-            let why = "allowed_token_ids: not together with a response_format, grammar or regex, which allow tokens too";
+            let why =
+                "allowed_token_ids: not together with a response_format, grammar or regex, which allow tokens too";
             return Err(Error::BadRequest(why.into()));
         }
         if let Some(num) = allowed_ids.map(<[u32]>::len).filter(|num| !(1..=vocab_size).contains(num)) {
