@@ -8,6 +8,8 @@ const needed = [
   'dist/service-worker.js',
   'wasm/pagewise.js',
   'wasm/pagewise_bg.wasm',
+  'wasm/grammar.js',
+  'wasm/grammar_bg.wasm',
 ];
 const missing = needed.filter((file) => !existsSync(new URL(file, import.meta.url)));
 if (missing.length > 0) {

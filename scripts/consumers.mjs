@@ -26,7 +26,7 @@ const BUILDS = {
   esbuild: {
     command: [
       'esbuild',
-      ...['main.js', 'worker=pagewise/worker', 'pagewise_bg=pagewise/wasm'],
+      ...['main.js', 'worker=pagewise/worker', 'pagewise_bg=pagewise/wasm', 'grammar_bg=pagewise/grammar'],
       ...['--bundle', '--format=esm', '--loader:.wasm=copy', '--outdir=dist'],
     ],
     output: 'dist/main.js',

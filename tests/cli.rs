@@ -160,6 +160,26 @@ fn sampling_flags_and_stops_reach_the_engine() {
 }
 
 #[test]
+fn constraints_shape_the_answer() {
+    let base = ["--prompt", "Hello", "--max-tokens", "40", "--executor", "cpu", "--seed", "1"];
+    let with = |flag: &str, value: &str| report("generate", &[&base[..], &[flag, value]].concat());
+    let schema =
+        write("schema.json", r#"{"type": "object", "properties": {"n": {"enum": [1, 22]}}, "required": ["n"]}"#);
+    let answer = with("--json-schema", &schema);
+    let value: Value = serde_json::from_str(answer["text"].as_str().unwrap()).unwrap_or_default();
+    assert!(answer["finish_reason"] == "length" || [1, 22].map(Value::from).contains(&value["n"]), "{answer}");
+    let answer = with("--regex", "(yes|no)!");
+    assert!(["yes!", "no!"].contains(&answer["text"].as_str().unwrap()), "{answer}");
+    let answer = with("--grammar", &write("grammar.lark", "start: \"a\" b\nb: \"c\""));
+    assert_eq!((&answer["text"], &answer["finish_reason"]), (&"ac".into(), &"stop".into()));
+    let output =
+        pagewise(&[&["generate", TINY], &base[..], &["--json-schema", &write("bad.json", r#"{"not": {}}"#)]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("bad_request") && error.contains("bad.json: not is not supported"), "{error}");
+}
+
+#[test]
 fn messages_go_through_the_models_template() {
     let path = write("messages.json", r#"[{"role": "user", "content": "Hello"}]"#);
     let greedy = ["--max-tokens", "4", "--temperature", "0"];

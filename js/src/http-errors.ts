@@ -88,9 +88,9 @@ export function errorResponse({ status, body, headers }: HttpError, more: Record
   return new Response(JSON.stringify({ error: body }), { status, headers: all });
 }
 
-/** Every message of a `bad_request`, the engine's included, begins with the field if there is one. */
+/** Every message of a `bad_request`, the engine's included, begins with the field if there is one, and a path within a schema. */
 function paramOf(message: string): string | null {
-  return /^([a-z_]+(?:\[\d+\]|\.\w+)*)(?:: | is not supported)/.exec(message)?.[1] ?? null;
+  return /^([a-z_]+(?:\[\d+\]|\.\w+)*)(?:\/.*?)?(?:: | is not supported)/.exec(message)?.[1] ?? null;
 }
 
 function isUnsupported(message: string): boolean {

@@ -2,6 +2,8 @@
  * Requests, answers and chunks. Names and shapes are OpenAI's (snake_case), and what is Pagewise's own in them follows.
  */
 
+import type { ResponseFormat } from './response-format.js';
+
 /** A text part of a message's content. */
 export interface ContentPartText {
   /** Always `text`: other kinds are an error. */
@@ -118,6 +120,12 @@ export interface SamplingOptions {
    * only if it is listed. Default: all.
    */
   allowed_token_ids?: readonly number[] | null;
+  /** What the answer has to be: text (the default), a JSON object, or JSON that a schema allows. */
+  response_format?: ResponseFormat | null;
+  /** A Lark grammar, in llguidance's variant, that derives the answer from `start`. Pagewise's own. */
+  grammar?: string | null;
+  /** A regular expression, in the syntax of Rust's `regex`, that matches the whole answer. Pagewise's own. */
+  regex?: string | null;
   /** An integer: the same seed gives the same text. Default: random. */
   seed?: number | null;
   /** Most tokens to generate. Default: until the model stops or the context is full. */

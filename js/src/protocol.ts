@@ -164,6 +164,22 @@ export interface EngineScheduling {
   reportsProgress: boolean;
 }
 
+/** A JSON Schema, with what errors call it: what they put behind `field` is a path within the schema. */
+export interface EngineSchema {
+  /** What a grammar calls it, with an `@` before it: letters, digits, `_` and `-`. */
+  name: string;
+  /** The schema as JSON. */
+  json: string;
+  /** Such as `tools[0].function.parameters`. */
+  field: string;
+}
+
+/** What an answer has to be (`Constraint` of `src/grammar`). `field` is what errors call it. */
+export type EngineConstraint =
+  | ({ kind: 'json_schema' } & EngineSchema)
+  | { kind: 'regex'; pattern: string; field: string }
+  | { kind: 'lark'; grammar: string; schemas: EngineSchema[]; field: string };
+
 /** A validated request. */
 export interface EngineRequest extends EngineScheduling {
   /** Exactly one of the three. */
@@ -182,6 +198,8 @@ export interface EngineRequest extends EngineScheduling {
   logitBias: [number, number][];
   /** The only tokens that may be drawn; absent: all. */
   allowedTokenIds?: number[];
+  /** What the answer has to be; absent: any text. */
+  constraint?: EngineConstraint;
   /** How it uses the prefix cache. */
   cache: EngineCacheOptions;
   /** Whether the prompt is computed (without the opening of an answer) and nothing answered. */

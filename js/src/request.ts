@@ -4,6 +4,7 @@
  */
 
 import { checkCache, checkCacheControl } from './cache-request.js';
+import { CONSTRAINT_FIELDS, checkConstraint } from './constraint-request.js';
 import {
   bad,
   type Fields,
@@ -49,6 +50,7 @@ const SHARED_FIELDS = [
   'presence_penalty',
   'logit_bias',
   'allowed_token_ids',
+  ...CONSTRAINT_FIELDS,
   'seed',
   'max_tokens',
   'stop',
@@ -181,6 +183,8 @@ function checkShared(
   };
   const allowed = checkAllowedTokenIds(fields.allowed_token_ids);
   if (allowed !== undefined) engineRequest.allowedTokenIds = allowed;
+  const constraint = checkConstraint(fields);
+  if (constraint !== undefined) engineRequest.constraint = constraint;
   const maxTokens = integer(fields, 'max_tokens', 1, MAX_TOKENS);
   if (maxTokens !== undefined) engineRequest.maxTokens = maxTokens;
   return { engineRequest, stream, includeUsage };

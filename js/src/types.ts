@@ -6,6 +6,7 @@
 export type * from './metrics-types.js';
 export type * from './model-types.js';
 export type * from './openai.js';
+export type * from './response-format.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
 export type PartSource = string | URL | Blob;

@@ -3,3 +3,9 @@ declare module '*/wasm/pagewise.js' {
   export default function init(): Promise<unknown>;
   export function setPanicHandler(handler: (message: string) => void): void;
 }
+
+/** The generated module that compiles constraints. */
+declare module '*/wasm/grammar.js' {
+  export default function init(): Promise<unknown>;
+  export const createGrammars: unknown;
+}

@@ -12,6 +12,7 @@ import type {
   CacheStats,
   RestoredPrefix,
 } from './cache-types.js';
+import type { GrammarModule } from './grammars.js';
 import type {
   AdapterProbe,
   EngineCacheOptions,
@@ -49,6 +50,8 @@ export interface WasmEngine {
   info(): Omit<EngineInfo, 'id' | 'adapter'>;
   /** The choice of kernels, if it was measured by this load: to be remembered under the key. */
   measuredTuning(): { key: string; choice: string } | null;
+  /** Takes what compiles constraints; needed before a request that has one. */
+  useGrammars(module: GrammarModule): void;
   /** Queues a request under an id of the caller's and returns the number of tokens of its prompt. */
   submit(id: number, request: EngineRequest, arrivedMs: number): number;
   /** Forgets a request; no event of it follows. Unknown ids are ignored. */

@@ -3,6 +3,7 @@
  */
 
 import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
+import { type GrammarModule, Grammars } from './grammars.js';
 import type {
   AdapterProbe,
   CallMessage,
@@ -27,6 +28,8 @@ import type { WasmEngine, WasmModule } from './wasm.js';
 export interface WorkerEnvironment {
   /** Starts the WebAssembly module; called at the first message that needs it. */
   loadModule(): Promise<WasmModule>;
+  /** Starts the module that compiles constraints; called at the first request that has one. */
+  loadGrammars(): Promise<GrammarModule>;
   /** Describes the GPU, or throws `no_webgpu`. */
   probeAdapter(): Promise<AdapterProbe>;
   /** Sends a message to the page. */
@@ -59,6 +62,7 @@ export class WorkerLoop {
   readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
   readonly #active = new Map<number, ActiveRequest>();
   readonly #models: StoredModels | undefined;
+  readonly #grammars: Grammars;
   #module: Promise<WasmModule> | undefined;
   #engine: WasmEngine | undefined;
   #wake: () => void = () => undefined;
@@ -71,6 +75,7 @@ export class WorkerLoop {
   constructor(environment: WorkerEnvironment) {
     this.#environment = environment;
     const { storage, network } = environment;
+    this.#grammars = new Grammars(() => environment.loadGrammars());
     if (storage !== undefined) this.#models = new StoredModels(storage, network);
   }
 
@@ -150,6 +155,7 @@ export class WorkerLoop {
     for (let entry = this.#inbox.shift(); entry !== undefined; entry = this.#inbox.shift()) {
       const { message, arrivedMs } = entry;
       if (message.type === 'cancel') {
+        this.#grammars.cancel(message.request);
         if (this.#active.delete(message.request)) this.#engine?.cancel(message.request);
         continue;
       }
@@ -157,6 +163,7 @@ export class WorkerLoop {
         this.#engine?.setStepTarget(message.ms ?? undefined);
         continue;
       }
+      if (this.#waitsForGrammars(message, arrivedMs)) continue;
       try {
         const value = await this.#answer(message, arrivedMs);
         this.#environment.post({ type: 'result', id: message.id, value });
@@ -165,6 +172,18 @@ export class WorkerLoop {
         this.#environment.post({ type: 'error', id: message.id, error: recordOf(error) });
       }
     }
+  }
+
+  /** Whether a request has to wait for what compiles its constraint: then it comes again. */
+  #waitsForGrammars(message: CallMessage, arrivedMs: number): boolean {
+    if (message.type !== 'submit' || message.request.constraint === undefined) return false;
+    if (this.#engine === undefined || this.#grammars.isReady(this.#engine)) return false;
+    this.#grammars.waitFor(message.id, (failure) => {
+      if (failure === undefined) this.#inbox.push({ message, arrivedMs });
+      else this.#environment.post({ type: 'error', id: message.id, error: failure.toRecord() });
+      this.#wake();
+    });
+    return true;
   }
 
   #postCacheEvents(): void {

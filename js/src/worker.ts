@@ -2,6 +2,7 @@
  * The worker's script: puts the WebAssembly module, WebGPU and the page together in a {@link WorkerLoop}.
  */
 
+import initGrammars, * as grammars from '../wasm/grammar.js';
 import init, * as module from '../wasm/pagewise.js';
 import { PagewiseError } from './errors.js';
 import { Devices, probeAdapter } from './gpu.js';
@@ -25,6 +26,10 @@ const devices = new Devices(globalThis as never);
 
 const loop = new WorkerLoop({
   loadModule: startModule,
+  loadGrammars: async () => {
+    await initGrammars();
+    return grammars;
+  },
   probeAdapter: () => probeAdapter(globalThis as never),
   post: (message) => scope.postMessage(message),
   now: () => performance.now(),

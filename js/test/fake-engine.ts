@@ -1,6 +1,7 @@
 /** The stand-in for the WebAssembly module: see fake.ts. */
 
 import type { CacheEvent, CacheExplanation, RestoredPrefix } from '../src/cache-types.js';
+import type { GrammarModule } from '../src/grammars.js';
 import type { EngineCacheOptions, EnginePrefix, EngineRequest, RequestEvent } from '../src/protocol.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import type { FakeOptions } from './fake.js';
@@ -25,6 +26,8 @@ export class FakeEngine implements WasmEngine {
   readonly cacheCalls: unknown[][] = [];
   /** The steps that were traced and not fetched yet. */
   readonly trace: WasmStep[] = [];
+  /** The modules for constraints that it was given. */
+  readonly grammars: GrammarModule[] = [];
   isTracing = false;
   stepTarget: number | undefined;
   numSteps = 0;
@@ -83,6 +86,10 @@ export class FakeEngine implements WasmEngine {
       hasChatTemplate: true,
       tuning: { source: 'table', fewRows: 'fake', manyRows: 'fake', tuneMs: 0 },
     };
+  }
+
+  useGrammars(module: GrammarModule): void {
+    this.grammars.push(module);
   }
 
   measuredTuning(): ReturnType<WasmEngine['measuredTuning']> {

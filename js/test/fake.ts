@@ -1,3 +1,4 @@
+import type { GrammarModule } from '../src/grammars.js';
 import type { FromWorker, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { StorageEnvironment } from '../src/storage.js';
@@ -14,6 +15,7 @@ export interface FakeOptions {
   module?: Partial<WasmModule>;
   /** Replaces parts of the engine. */
   engine?: Partial<WasmEngine>;
+  loadGrammars?: () => Promise<GrammarModule>;
   network?: NetworkEnvironment;
   tunings?: TuningMemory;
   storage?: StorageEnvironment;
@@ -49,6 +51,7 @@ export class FakeWorker {
       setTimeout(() => this.isTerminated || this.onmessage?.({ data: copy }));
     };
     this.#loop = new WorkerLoop({
+      loadGrammars: options.loadGrammars ?? (async () => ({ createGrammars: null })),
       loadModule: async () => ({ ...this.engine.module(), ...options.module }),
       probeAdapter: options.probeAdapter ?? (async () => PROBE),
       post,

@@ -9,6 +9,7 @@ use wasm_bindgen::prelude::*;
 use super::cache::{PageBlock, PageCache, PageCacheEvent, PagePrefix, PageRestored, PageStats};
 use super::describe::Info;
 use super::events::PageEvent;
+use super::grammar::{GrammarModule, JsCompiler};
 use super::metrics::PageMetrics;
 use super::request::{Input, PageRequest, render};
 use super::source::{JsByteSource, JsSnapshot};
@@ -155,6 +156,13 @@ impl WasmEngine {
     #[wasm_bindgen(js_name = measuredTuning)]
     pub fn measured_tuning(&self) -> Result<JsValue, JsValue> {
         to_js(&self.info.measured)
+    }
+
+    /// Gives it what compiles constraints, before the first request that has one.
+    #[wasm_bindgen(js_name = useGrammars)]
+    pub fn use_grammars(&mut self, module: &GrammarModule) -> Result<(), JsValue> {
+        self.engine.set_grammar_compiler(Box::new(JsCompiler::new(module, &self.tokenizer)?));
+        Ok(())
     }
 
     /// Queues a request, with all its choices, under the page's id; returns the number of tokens of its prompt.

@@ -10,6 +10,7 @@ mod engine;
 mod error;
 mod events;
 mod explain;
+mod grammar;
 mod loading;
 mod metrics;
 mod pure;
@@ -19,6 +20,7 @@ mod trace;
 
 pub use engine::WasmEngine;
 pub use error::set_panic_handler;
+pub use grammar::GrammarModule;
 pub use loading::{inspect, load_engine, plan};
 pub use pure::{explain_miss, kv_memory};
 pub use source::JsByteSource;

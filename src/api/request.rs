@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::cache::PageCache;
 use crate::engine::{CacheOptions, Request, SamplingParams, Timeouts};
-use crate::text::{ChatTemplate, Prompt, RenderOptions};
+use crate::text::{ChatTemplate, Constraint, Prompt, RenderOptions};
 use crate::{Error, Result};
 
 /// `EngineRequest` of `js/src/protocol.ts`.
@@ -25,6 +25,7 @@ pub(super) struct PageRequest {
     stop_token_ids: Vec<u32>,
     logit_bias: Vec<(u32, f32)>,
     allowed_token_ids: Option<Vec<u32>>,
+    constraint: Option<Constraint>,
     cache: Option<PageCache>,
     /// Compute the prompt, without the opening of an answer, and answer nothing.
     #[serde(default)]
@@ -84,6 +85,7 @@ impl PageRequest {
             },
             logit_bias: self.logit_bias,
             allowed_token_ids: self.allowed_token_ids,
+            constraint: self.constraint,
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
             prefill_only: self.prefill_only,

@@ -62,8 +62,8 @@ impl Executor for CpuExecutor {
         self.memory[buffer.0].get_mut()[offset_words..offset_words + words.len()].copy_from_slice(words);
     }
 
-    fn start(&mut self, step: &Step, _: usize, reads: &[(BufferId, usize)]) -> Result<()> {
-        for dispatch in self.recording.dispatches().iter().filter(|d| d.class.runs(step)) {
+    fn start(&mut self, num_begun: usize, step: &Step, _: usize, reads: &[(BufferId, usize)]) -> Result<()> {
+        for dispatch in self.recording.dispatches()[num_begun..].iter().filter(|d| d.class.runs(step)) {
             let buffers = dispatch.buffers.iter().map(|id| &self.memory[id.0]).collect();
             dispatch.kernel.twin(step, &Bindings { buffers });
         }

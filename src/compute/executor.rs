@@ -9,13 +9,21 @@ pub trait Executor {
     fn recording(&self) -> &Recording;
     /// Writes words into a buffer, before anything that is run later.
     fn write(&mut self, buffer: BufferId, offset_words: usize, words: &[u32]);
-    /// Hands the device a step of these sizes, in `num_submits` submissions, and what is to be read afterwards: the first
-    /// words of each buffer in `reads`. Never waits; [`Executor::finish`] does. Everything is done in the order in which it
-    /// was handed over, writes included, so several steps may be in flight.
+    /// Hands the device those of a step's dispatches that lie before [`Recording::num_before_draw`], so that it computes while
+    /// the rest is prepared; returns how many dispatches of the recording were handed over, none where nobody else computes.
+    ///
+    /// # Errors
+    /// As [`Executor::start`].
+    fn begin(&mut self, _step: &Step, _num_submits: usize) -> Result<usize> {
+        Ok(0)
+    }
+    /// Hands the device the dispatches of a step of these sizes behind the first `num_begun`, in `num_submits` submissions, and
+    /// what is to be read afterwards: the first words of each buffer in `reads`. Never waits; [`Executor::finish`] does.
+    /// Everything is done in the order in which it was handed over, writes included, so several steps may be in flight.
     ///
     /// # Errors
     /// `device_lost`, `out_of_memory`: the step is not in flight then.
-    fn start(&mut self, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<()>;
+    fn start(&mut self, num_begun: usize, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<()>;
     /// Waits for the oldest step in flight and returns what was to be read. If it is dropped, the step stays in flight;
     /// with its end, good or bad, it is not any more.
     ///
@@ -34,7 +42,7 @@ pub trait Executor {
         num_submits: usize,
         reads: &[(BufferId, usize)],
     ) -> impl Future<Output = Result<Vec<Vec<u32>>>> {
-        let started = self.start(step, num_submits, reads);
+        let started = self.start(0, step, num_submits, reads);
         async move {
             started?;
             while self.num_in_flight() > 1 {

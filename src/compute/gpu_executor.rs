@@ -5,6 +5,7 @@
 mod profile;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use web_time::Instant;
@@ -55,6 +56,9 @@ struct Flight {
     /// What it cost to start it, the writes before it included.
     encode_ms: f64,
 }
+
+/// The first words of each buffer that are to be read, and where they are to be copied.
+type Reading<'a> = (&'a [(BufferId, usize)], &'a wgpu::Buffer);
 
 /// Bytes of a buffer to read ids from.
 const READBACK_BYTES: u64 = 256;
@@ -115,15 +119,18 @@ impl GpuExecutor {
         self.gpu.fault()
     }
 
-    /// The commands of a step, cut into `num_submits` parts of about as many dispatches.
+    /// The commands of a step's dispatches in `range`, cut into `num_submits` parts of about as many dispatches. The last ones
+    /// of the recording end with what is to be read.
     fn encode(
         &self,
+        range: Range<usize>,
         step: &Step,
         num_submits: usize,
-        reads: &[(BufferId, usize)],
-        readback: &wgpu::Buffer,
+        reading: Option<Reading<'_>>,
     ) -> Vec<wgpu::CommandBuffer> {
-        let grids = self.compiled.iter().zip(self.recording.dispatches()).filter_map(|(compiled, dispatch)| {
+        let begins = range.start == 0;
+        let all = self.compiled.iter().zip(self.recording.dispatches());
+        let grids = all.skip(range.start).take(range.len()).filter_map(|(compiled, dispatch)| {
             let grid = dispatch.kernel.grid(step);
             (compiled.class.runs(step) && grid.iter().all(|&size| size > 0)).then_some((compiled, grid))
         });
@@ -136,7 +143,7 @@ impl GpuExecutor {
         for index in 0..num_parts {
             let part = active.iter().skip(index * part_size).take(part_size);
             let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            let (is_first, is_last) = (index == 0, index + 1 == num_parts);
+            let (is_first, is_last) = (begins && index == 0, index + 1 == num_parts && reading.is_some());
             let timestamp_writes = self.stopwatch.as_ref().and_then(|watch| watch.writes(is_first, is_last));
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes });
             for &(compiled, [x, y, z]) in part {
@@ -145,7 +152,7 @@ impl GpuExecutor {
                 pass.dispatch_workgroups(x, y, z);
             }
             drop(pass);
-            if is_last {
+            if let Some((reads, readback)) = reading.filter(|_| is_last) {
                 self.encode_reads(&mut encoder, reads, readback);
             }
             commands.push(encoder.finish());
@@ -200,15 +207,32 @@ impl Executor for GpuExecutor {
         self.stats.encode_ms += write_ms;
     }
 
-    fn start(&mut self, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<()> {
+    fn begin(&mut self, step: &Step, num_submits: usize) -> Result<usize> {
         self.gpu.fault()?;
+        let num_begun = self.recording.num_before_draw();
+        let start = Instant::now();
+        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        for commands in self.encode(0..num_begun, step, num_submits, None) {
+            self.gpu.queue.submit([commands]);
+        }
+        // Counted with the start that follows, and not what is done in between.
+        let begin_ms = elapsed_ms(start);
+        self.write_ms += begin_ms;
+        self.stats.encode_ms += begin_ms;
+        Ok(num_begun)
+    }
+
+    fn start(&mut self, num_begun: usize, step: &Step, num_submits: usize, reads: &[(BufferId, usize)]) -> Result<()> {
+        self.gpu.fault()?;
+        // What is left of a step that has begun is little.
+        let num_submits = if num_begun == 0 { num_submits } else { 1 };
         let num_words = reads.iter().map(|&(_, num_words)| num_words).sum::<usize>();
         let read_bytes = self.stopwatch_bytes() + 4 * num_words as u64;
         let buffer = self.free_readback(read_bytes);
         let start = Instant::now();
         self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
         let mut submission = None;
-        for commands in self.encode(step, num_submits, reads, &buffer) {
+        for commands in self.encode(num_begun..self.compiled.len(), step, num_submits, Some((reads, &buffer))) {
             submission = Some(self.gpu.queue.submit([commands]));
         }
         let submission = submission.unwrap_or_else(|| self.gpu.queue.submit([]));

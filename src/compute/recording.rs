@@ -146,6 +146,7 @@ pub struct Dispatch {
 pub struct Recording {
     buffers: Vec<BufferInfo>,
     dispatches: Vec<Dispatch>,
+    num_before_draw: usize,
 }
 
 impl Recording {
@@ -177,8 +178,20 @@ impl Recording {
         self.dispatches.push(Dispatch { kernel: Box::new(kernel), buffers: buffers.to_vec(), class });
     }
 
+    /// Says that dispatches from here on draw tokens: they alone read how.
+    pub fn mark_draw(&mut self) {
+        self.num_before_draw = self.dispatches.len();
+    }
+
+    /// Dispatches before those that draw tokens; 0 where that was not said.
+    pub fn num_before_draw(&self) -> usize {
+        self.num_before_draw
+    }
+
     /// Drops the dispatches of other classes than `is_wanted` says.
     pub fn keep(&mut self, is_wanted: impl Fn(RowClass) -> bool) {
+        let before = self.dispatches[..self.num_before_draw].iter();
+        self.num_before_draw = before.filter(|dispatch| is_wanted(dispatch.class)).count();
         self.dispatches.retain(|dispatch| is_wanted(dispatch.class));
     }
 

@@ -50,6 +50,30 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
     batch
 }
 
+/// The parts that draw under a constraint: each one's index among the running sequences, and its first row.
+pub(super) fn guided(plan: &[Part], running: &[Running]) -> Vec<(usize, u32)> {
+    let mut row = 0;
+    let mut guided = Vec::new();
+    for part in plan.iter().filter(|part| part.samples) {
+        let sequence = &running[part.index].sequence;
+        if sequence.is_guided() {
+            guided.push((part.index, row));
+        }
+        row += narrow(1 + sequence.choices.len());
+    }
+    guided
+}
+
+/// The masks of those parts' rows.
+pub(super) fn guide_masks(guided: &[(usize, u32)], running: &mut [Running]) -> Vec<RowMask> {
+    let mut masks = Vec::new();
+    for &(index, first) in guided {
+        let of_row = |(place, allowed)| RowMask { row: first + narrow(place), allowed };
+        masks.extend(running[index].sequence.guide_masks().map(of_row));
+    }
+    masks
+}
+
 /// A length or index as the GPU counts.
 ///
 /// # Panics

@@ -7,6 +7,7 @@ use super::ahead::Ahead;
 use super::events::Event;
 use super::flight::Flight;
 use super::groups::CacheGroups;
+use super::guide::Guide;
 use super::metrics::EngineMetrics;
 use super::options::EngineOptions;
 use super::output::Output;
@@ -20,13 +21,14 @@ use super::trace::{StepTrace, Tracer};
 use super::{Request, RequestId};
 use crate::kv::{GroupConfig, KvManager, Restoring};
 use crate::model::{BatchLimits, Forward};
-use crate::text::Tokenizer;
+use crate::text::{Compile, Grammars, Tokenizer};
 use crate::{Error, Result};
 
 /// Serves requests with one model. Not re-entrant: what arrives during a step waits for its end.
 pub struct Engine<F: Forward> {
     pub(super) forward: F,
     pub(super) tokenizer: Rc<Tokenizer>,
+    grammars: Grammars,
     pub(super) kv: KvManager,
     pub(super) scheduler: Scheduler,
     pub(super) groups: CacheGroups,
@@ -65,6 +67,7 @@ impl<F: Forward> Engine<F> {
         kv.set_policy(options.cache_policy);
         Self {
             forward,
+            grammars: Grammars::new(Rc::clone(&tokenizer)),
             tokenizer,
             kv,
             scheduler: Scheduler::new(rules),
@@ -141,6 +144,11 @@ impl<F: Forward> Engine<F> {
         self.options.max_steps_ahead = max_steps;
     }
 
+    /// Gives it what compiles constraints, where that is not linked but loaded.
+    pub fn set_grammar_compiler(&mut self, compiler: Box<dyn Compile>) {
+        self.grammars.set_compiler(compiler);
+    }
+
     /// Whether what each step holds is kept for [`Engine::take_trace`].
     pub fn set_tracing(&mut self, is_on: bool) {
         self.tracer.set(is_on);
@@ -165,7 +173,8 @@ impl<F: Forward> Engine<F> {
     /// follows in the same way, behind what the cache has then.
     ///
     /// # Errors
-    /// `bad_request` for a value out of range, `context_too_long` if it can never fit, `queue_full`.
+    /// `bad_request` for a value out of range or a constraint that cannot be compiled, `context_too_long` if it can never fit,
+    /// `queue_full`.
     pub fn submit_choices(&mut self, request: Request, num_choices: usize, now_ms: f64) -> Result<Vec<RequestId>> {
         let (max_tokens, edits) = self.check_request(&request, num_choices)?;
         // Whoever gets a free slot in the next step waits for nobody.
@@ -176,6 +185,8 @@ impl<F: Forward> Engine<F> {
             let retry_after_ms = self.wait_ms(1).map(|ms| whole_ms(ms.ceil().max(1.0)));
             return Err(Error::QueueFull { asked, allowed, retry_after_ms });
         }
+        let matcher = request.constraint.as_ref().map(|constraint| self.grammars.compile(constraint)).transpose()?;
+        let guide = matcher.map(Guide::new);
         let ids: Vec<_> = (self.next_id..).take(num_choices).map(RequestId).collect();
         self.next_id += num_choices as u64;
         let rank = Rank::new(ids[0], now_ms, request.priority, self.options.priority_step_ms);
@@ -186,7 +197,8 @@ impl<F: Forward> Engine<F> {
                 None => derived_seed(self.options.seed, id.0),
             };
             let output = Output::new(&request, &self.tokenizer, max_tokens);
-            Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms)
+            let sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
+            sequence.guided(guide.as_ref().map(Guide::fork), self.options.jumps_ahead)
         };
         let mut choices: Vec<_> = (0..).zip(&ids).map(make).collect();
         choices.iter_mut().skip(1).for_each(Sequence::make_further);

@@ -18,6 +18,7 @@ mod evaluate;
 mod events;
 mod flight;
 mod groups;
+mod guide;
 mod histogram;
 mod metrics;
 mod options;

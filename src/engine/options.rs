@@ -26,6 +26,9 @@ pub struct EngineOptions {
     /// Steps that are in flight, at most: the next are submitted before the ids of one are read back. `None` adapts it to
     /// what the device would wait otherwise; 1 submits nothing ahead.
     pub max_steps_ahead: Option<usize>,
+    /// Whether tokens that a constraint leaves no choice for are taken as they are, several in a step, instead of being drawn one
+    /// by one: the answer is the same.
+    pub jumps_ahead: bool,
     /// The head start of a level of priority, in milliseconds.
     pub priority_step_ms: f64,
 }
@@ -42,6 +45,7 @@ impl Default for EngineOptions {
             chunked_prefill: true,
             step_target_ms: None,
             max_steps_ahead: None,
+            jumps_ahead: true,
             priority_step_ms: 10_000.0,
         }
     }

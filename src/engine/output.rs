@@ -40,7 +40,11 @@ impl Output {
     /// An empty answer of up to `max_tokens` tokens.
     pub(super) fn new(request: &Request, tokenizer: &Rc<Tokenizer>, max_tokens: usize) -> Self {
         Self {
-            detokenizer: Detokenizer::after_prompt(Rc::clone(tokenizer), &request.prompt),
+            detokenizer: match request.constraint {
+                // What the grammar has read is what is shown, a space at the beginning included.
+                Some(_) => Detokenizer::verbatim(Rc::clone(tokenizer)),
+                None => Detokenizer::after_prompt(Rc::clone(tokenizer), &request.prompt),
+            },
             tokenizer: Rc::clone(tokenizer),
             stop_strings: StopStrings::new(request.stop.clone()),
             stop_token_ids: request.stop_token_ids.clone(),
@@ -58,7 +62,7 @@ impl Output {
     pub(super) fn push(&mut self, id: u32) -> (String, Option<FinishReason>) {
         self.num_left -= 1;
         if self.is_stop_token(id) {
-            return (self.finish(String::new()), Some(FinishReason::Stop));
+            return (self.finish(), Some(FinishReason::Stop));
         }
         let piece = self.detokenizer.push(id);
         let Streamed { text, stopped } = self.stop_strings.push(&piece);
@@ -66,7 +70,7 @@ impl Output {
             return (text, Some(FinishReason::Stop));
         }
         if self.num_left == 0 {
-            return (self.finish(text), Some(FinishReason::Length));
+            return (text + &self.finish(), Some(FinishReason::Length));
         }
         (text, None)
     }
@@ -76,9 +80,9 @@ impl Output {
         is_end || self.stop_token_ids.contains(&id)
     }
 
-    /// `text` and whatever was held back, up to a stop string that only ends there.
-    fn finish(&mut self, text: String) -> String {
+    /// Ends the answer; returns what was held back, up to a stop string that only ends there.
+    pub(super) fn finish(&mut self) -> String {
         let rest = self.detokenizer.finish();
-        text + &self.stop_strings.push(&rest).text + &self.stop_strings.finish()
+        self.stop_strings.push(&rest).text + &self.stop_strings.finish()
     }
 }

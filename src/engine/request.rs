@@ -3,7 +3,8 @@
 use super::caching::CacheOptions;
 use super::deadline::Timeouts;
 use super::sampling::{SamplingParams, bad_value};
-use crate::Result;
+use crate::text::Constraint;
+use crate::{Error, Result};
 
 /// The most stop strings of one request.
 pub const MAX_STOP_STRINGS: usize = 16;
@@ -54,6 +55,9 @@ pub struct Request {
     /// Only these tokens are ever drawn, at any temperature and whatever is added to their logits; `None` means all. The
     /// model's own end is one of them only if it is listed.
     pub allowed_token_ids: Option<Vec<u32>>,
+    /// What the answer has to be; not together with `allowed_token_ids`. It ends where it is complete, or is cut by
+    /// `max_tokens` and stop rules.
+    pub constraint: Option<Constraint>,
     /// The answer ends before any of these.
     pub stop: Vec<String>,
     /// The answer ends at any of these, beside the model's own end-of-generation tokens.
@@ -95,6 +99,12 @@ impl Request {
             return Err(bad_value("max_tokens", 0, "at least 1"));
         }
         let allowed_ids = self.allowed_token_ids.as_deref();
+        if allowed_ids.is_some() && self.constraint.is_some() {
+            // Together they might allow nothing in the middle of an answer.
+            let why =
+                "allowed_token_ids: not together with a response_format, grammar or regex, which allow tokens too";
+            return Err(Error::BadRequest(why.into()));
+        }
         if let Some(num) = allowed_ids.map(<[u32]>::len).filter(|num| !(1..=vocab_size).contains(num)) {
             return Err(bad_value("allowed_token_ids", format_args!("{num} ids"), format_args!("1 to {vocab_size}")));
         }

@@ -1,16 +1,19 @@
 //! One request on its way.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::batch::narrow;
 use super::caching::CacheReport;
 use super::deadline::{Deadline, Deadlines};
 use super::events::{Event, Progress};
+use super::guide::Guide;
 use super::metrics::{Clock, TokenTime, Usage};
 use super::output::{FinishReason, Output};
 use super::queue::Rank;
 use super::sampling::LogitEdits;
 use super::{Request, RequestId};
+use crate::Result;
 use crate::kv::{Hit, Retention};
 use crate::model::RowSampling;
 
@@ -25,6 +28,9 @@ pub(super) struct Sequence {
     sampling: RowSampling,
     pub(super) edits: LogitEdits,
     output: Output,
+    /// What the answer has to be, if not any text.
+    guide: Option<Guide>,
+    jumps_ahead: bool,
     pub(super) clock: Clock,
     /// Whether the prompt is computed and nothing drawn.
     pub(super) is_prefill_only: bool,
@@ -46,15 +52,17 @@ pub(super) struct Sequence {
     progress: Option<Progress>,
 }
 
-/// A token that was drawn for a sequence.
+/// What a draw brought a sequence.
 pub(super) struct Drawn {
     pub(super) request: RequestId,
-    pub(super) id: u32,
-    pub(super) time: TokenTime,
+    /// The token that was drawn, and those that had to follow it. None if the answer was complete before.
+    pub(super) ids: Vec<u32>,
+    /// One for each.
+    pub(super) times: Vec<TokenTime>,
     /// What may be shown now.
     pub(super) text: String,
     /// Why the sequence ends with it, if it does.
-    pub(super) end: Option<FinishReason>,
+    pub(super) end: Option<Result<FinishReason>>,
 }
 
 impl Sequence {
@@ -88,9 +96,28 @@ impl Sequence {
             sampling: request.sampling.row(seed),
             edits,
             output,
+            guide: None,
+            jumps_ahead: false,
             tokens: request.prompt,
             clock: Clock::new(now_ms),
         }
+    }
+
+    /// The same with what its answer has to be, and whether tokens that must follow are taken without drawing them.
+    pub(super) fn guided(self, guide: Option<Guide>, jumps_ahead: bool) -> Self {
+        Self { guide, jumps_ahead, ..self }
+    }
+
+    /// Whether its answer, and those of its choices, have to be something.
+    pub(super) fn is_guided(&self) -> bool {
+        self.guide.is_some()
+    }
+
+    /// The tokens that may be drawn next for it, by the draw's place among those for its choices; only where a mask is yet to
+    /// be made.
+    pub(super) fn guide_masks(&mut self) -> impl Iterator<Item = (usize, Rc<[u32]>)> {
+        let guides = std::iter::once(&mut self.guide).chain(self.choices.iter_mut().map(|choice| &mut choice.guide));
+        guides.enumerate().filter_map(|(place, guide)| Some((place, guide.as_mut()?.mask()?)))
     }
 
     /// Makes it a further choice of a request, which counts once and waits once.
@@ -170,7 +197,8 @@ impl Sequence {
     /// Whether a token can be drawn behind `num_pending` that are being drawn: it may have as many, and how it is drawn does
     /// not depend on what they are.
     pub(super) fn can_run_ahead(&self, num_pending: usize) -> bool {
-        self.choices.is_empty() && !self.edits.counts_answer() && self.output.num_left() > num_pending
+        let is_known_now = self.choices.is_empty() && !self.edits.counts_answer() && self.guide.is_none();
+        is_known_now && self.output.num_left() > num_pending
     }
 
     /// Hands out tokens that were drawn: each to itself or that of its choices for which it is, if that is still there.
@@ -189,13 +217,42 @@ impl Sequence {
         all
     }
 
-    /// Appends a sampled token.
+    /// Appends a sampled token, and those that must follow it: they are computed like a prompt.
     fn push(&mut self, id: u32, now_ms: f64) -> Drawn {
+        let mut drawn = Drawn { request: self.id, ids: Vec::new(), times: Vec::new(), text: String::new(), end: None };
+        drawn.end = self.guide.as_ref().and_then(Guide::end).map(|end| end.map(|()| FinishReason::Stop));
+        if drawn.end.is_some() {
+            drawn.text = self.output.finish();
+            return drawn;
+        }
+        let mut queue = VecDeque::from([id]);
+        while let Some(id) = queue.pop_front().filter(|_| drawn.end.is_none()) {
+            self.append(id, now_ms, &mut drawn);
+            if let Some(guide) =
+                self.guide.as_mut().filter(|_| queue.is_empty() && drawn.end.is_none() && self.jumps_ahead)
+            {
+                queue.extend(guide.forced());
+            }
+        }
+        drawn
+    }
+
+    /// Appends one token.
+    fn append(&mut self, id: u32, now_ms: f64, drawn: &mut Drawn) {
         self.tokens.push(id);
         self.edits.push(id);
-        let time = self.clock.token(now_ms);
+        drawn.ids.push(id);
+        drawn.times.push(self.clock.token(now_ms));
         let (text, end) = self.output.push(id);
-        Drawn { request: self.id, id, time, text, end }
+        drawn.text += &text;
+        drawn.end = end.map(Ok);
+        let Some(guide) = self.guide.as_mut().filter(|_| end != Some(FinishReason::Stop)) else { return };
+        guide.accept(id);
+        // An answer that is complete with its last token was not cut.
+        if let Some(complete) = guide.end().filter(|complete| end.is_none() || complete.is_ok()) {
+            drawn.text += &self.output.finish();
+            drawn.end = Some(complete.map(|()| FinishReason::Stop));
+        }
     }
 
     /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.

@@ -1,7 +1,7 @@
 //! The step loop: what is planned, what is in flight, and what becomes of it.
 
 use super::ahead::Collected;
-use super::batch::assemble;
+use super::batch::{assemble, guide_masks, guided};
 use super::engine::whole_ms;
 use super::events::{Event, Progress};
 use super::flight::Flight;
@@ -70,7 +70,12 @@ impl<F: Forward> Engine<F> {
         let mut batch = assemble(&plan.parts, self.scheduler.running(), &self.kv);
         let num_tokens = batch.tokens.len();
         batch.num_submits = target_ms.map_or(1, |target_ms| self.pace.num_submits(target_ms, num_tokens));
-        let submitted = self.forward.submit(&batch);
+        let masks = guided(&plan.parts, self.scheduler.running());
+        let running = self.scheduler.running_mut();
+        let submitted = match masks.is_empty() {
+            true => self.forward.submit(&batch),
+            false => self.forward.submit_masked(batch, &mut || guide_masks(&masks, running)),
+        };
         let parts = plan.parts.clone();
         let flight = Flight::new(plan, self.scheduler.running(), num_tokens, now_ms, turn.is_ahead);
         if let Err(error) = submitted {
@@ -159,9 +164,9 @@ impl<F: Forward> Engine<F> {
             }
             for drawn in sequence.draw(requests, drawn, now_ms) {
                 num_used += 1;
-                self.recorder.token(drawn.time);
-                events.push(Event::Text { request: drawn.request, text: drawn.text, ids: vec![drawn.id] });
-                ends.extend(drawn.end.map(|reason| (drawn.request, Ok(reason), Leaving::Finished)));
+                drawn.times.into_iter().for_each(|time| self.recorder.token(time));
+                events.push(Event::Text { request: drawn.request, text: drawn.text, ids: drawn.ids });
+                ends.extend(drawn.end.map(|end| (drawn.request, end, Leaving::Finished)));
             }
             if sequence.is_prefill_only && end == sequence.tokens().len() {
                 ends.push((sequence.id, Ok(FinishReason::Length), Leaving::Finished));

@@ -131,6 +131,14 @@ pub struct Batch {
     pub num_submits: usize,
 }
 
+impl Batch {
+    /// Adds masks of rows that have none.
+    pub fn add_masks(&mut self, masks: Vec<RowMask>) {
+        self.masks.extend(masks);
+        self.masks.sort_by_key(|mask| mask.row);
+    }
+}
+
 /// The largest batch a loaded model takes: buffers are allocated once, at load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchLimits {
@@ -195,6 +203,15 @@ pub trait Forward {
     /// # Errors
     /// `device_lost`, `bad_request` for a batch that does not fit. The step was not submitted then.
     fn submit(&mut self, batch: &Batch) -> Result<()>;
+    /// As [`Forward::submit`], for a batch that lacks masks: `masks` makes them, for rows that have none, while the device
+    /// computes what comes before the draw.
+    ///
+    /// # Errors
+    /// As [`Forward::submit`].
+    fn submit_masked(&mut self, mut batch: Batch, masks: &mut dyn FnMut() -> Vec<RowMask>) -> Result<()> {
+        batch.add_masks(masks());
+        self.submit(&batch)
+    }
     /// Waits for the oldest step that was submitted and not collected, and returns one token id per entry of its `rows`.
     /// If it is dropped, that step is still to be collected.
     ///

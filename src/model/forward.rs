@@ -310,6 +310,7 @@ impl Recorder<'_> {
             };
             projection.record(&mut self.recording, &self.layout.tuning, part.buffer, act.last, io.logits);
         }
+        self.recording.mark_draw();
         self.recording.dispatch(EditLogits { vocab }, &[io.edits, io.samplings, io.logits], RowClass::Any);
         let kernel = Sample::new(vocab, &self.layout.tuning);
         self.recording.dispatch(kernel, &[io.logits, io.samplings, io.masks, io.ids], RowClass::Any);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::batch::{Batch, RowMask, Token};
 use super::loaded::Model;
 use crate::compute::{Executor, Step};
-use crate::kernels::{DRAWN, mask_words};
+use crate::kernels::{DRAWN, SAMPLING_WORDS, mask_words};
 use crate::{Error, Result};
 
 impl<E: Executor> Model<E> {
@@ -29,15 +29,7 @@ impl<E: Executor> Model<E> {
             }
         }
         self.executor.write(io.rows, 0, &batch.rows);
-        words.clear();
-        let masks = self.write_masks(batch)?;
-        for (s, mask) in batch.sampling.iter().zip(masks) {
-            words.extend([s.temperature.to_bits(), s.top_k, s.top_p.to_bits(), s.min_p.to_bits()]);
-            words.extend([s.repetition_penalty, s.frequency_penalty, s.presence_penalty].map(f32::to_bits));
-            #[expect(clippy::cast_possible_truncation, reason = "the two halves of the seed")]
-            words.extend([s.seed as u32, (s.seed >> 32) as u32, s.counter, mask]);
-        }
-        self.executor.write(io.samplings, 0, &words);
+        self.write_samplings(batch)?;
         words.clear();
         for edit in &batch.edits {
             // Kernels need finite numbers; no logit is anywhere near this.
@@ -56,6 +48,20 @@ impl<E: Executor> Model<E> {
             longest: batch.tokens.iter().map(|token| token.position + 1).max().unwrap_or(0),
             reserved: [0; 3],
         })
+    }
+
+    /// Writes how tokens are drawn, and the masks.
+    pub(super) fn write_samplings(&mut self, batch: &Batch) -> Result<()> {
+        let mut words = Vec::with_capacity(batch.sampling.len() * SAMPLING_WORDS);
+        let masks = self.write_masks(batch)?;
+        for (s, mask) in batch.sampling.iter().zip(masks) {
+            words.extend([s.temperature.to_bits(), s.top_k, s.top_p.to_bits(), s.min_p.to_bits()]);
+            words.extend([s.repetition_penalty, s.frequency_penalty, s.presence_penalty].map(f32::to_bits));
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves of the seed")]
+            words.extend([s.seed as u32, (s.seed >> 32) as u32, s.counter, mask]);
+        }
+        self.executor.write(self.io.samplings, 0, &words);
+        Ok(())
     }
 
     /// Writes the masks that are not on the device yet; returns the number of each row's mask, from 1 on, or 0.

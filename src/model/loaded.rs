@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::batch::{Batch, BatchLimits, Forward, Logits};
+use super::batch::{Batch, BatchLimits, Forward, Logits, RowMask};
 use super::blocks::{KvLayer, numbers};
 use super::config::ModelConfig;
 use super::forward::{Graph, Io, Layout};
@@ -224,7 +224,15 @@ impl<E: Executor> Forward for Model<E> {
 
     fn submit(&mut self, batch: &Batch) -> Result<()> {
         let step = self.write(batch)?;
-        self.executor.start(&step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
+        self.executor.start(0, &step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
+    }
+
+    fn submit_masked(&mut self, mut batch: Batch, masks: &mut dyn FnMut() -> Vec<RowMask>) -> Result<()> {
+        let step = self.write(&batch)?;
+        let num_begun = self.executor.begin(&step, batch.num_submits)?;
+        batch.add_masks(masks());
+        self.write_samplings(&batch)?;
+        self.executor.start(num_begun, &step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
     }
 
     async fn collect(&mut self) -> Result<Vec<u32>> {

@@ -1,10 +1,11 @@
-//! Text to token ids and back: tokeniser, chat template, incremental detokeniser, stop strings.
+//! Text to token ids and back: tokeniser, chat template, incremental detokeniser, stop strings, grammars.
 //!
 //! Knows nothing of models, requests or clocks. The invariant to remember: decoding the ids of a text gives the
 //! text, and a stream of pieces joined is the text decoded at once.
 
 mod byte_level;
 mod detokenizer;
+mod grammar;
 mod pre_tokenizer;
 mod prompt_log;
 mod sentencepiece;
@@ -18,6 +19,7 @@ mod transcripts;
 mod vocab;
 
 pub use detokenizer::Detokenizer;
+pub use grammar::{Compile, Constraint, GrammarError, Grammars, Match, Schema};
 pub use prompt_log::{LoggedPrompt, Prompt, PromptLog};
 pub use stop::{StopStrings, Streamed};
 pub use template::{ChatTemplate, RenderOptions};

@@ -97,21 +97,41 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<u32>> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         ids.extend(self.roles.bos.filter(|_| add_special && self.add_bos));
-        let mut after_special = true;
+        self.encode_fragments(text, parse_special, true, &mut ids)?;
+        ids.extend(self.roles.eos.filter(|_| add_special && self.add_eos));
+        Ok(ids)
+    }
+
+    /// Turns text that goes on from another into ids: as [`Tokenizer::encode`], and no space is put before it.
+    ///
+    /// # Errors
+    /// `bad_request` when the vocabulary cannot express a character.
+    pub fn encode_within(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 2);
+        self.encode_fragments(text, false, false, &mut ids)?;
+        Ok(ids)
+    }
+
+    fn encode_fragments(
+        &self,
+        text: &str,
+        parse_special: bool,
+        mut after_special: bool,
+        ids: &mut Vec<u32>,
+    ) -> Result<()> {
         for fragment in self.splitter.split(&self.vocab, text, parse_special) {
             match fragment {
                 Fragment::Token(id) => ids.push(id),
                 Fragment::Text(text) => match &self.algorithm {
-                    Algorithm::ByteLevel(model) => model.encode(text, &mut ids)?,
+                    Algorithm::ByteLevel(model) => model.encode(text, ids)?,
                     Algorithm::SentencePiece(model) => {
-                        model.encode(&self.vocab, text, self.add_space_prefix && after_special, &mut ids)?;
+                        model.encode(&self.vocab, text, self.add_space_prefix && after_special, ids)?;
                     }
                 },
             }
             after_special = matches!(fragment, Fragment::Token(_));
         }
-        ids.extend(self.roles.eos.filter(|_| add_special && self.add_eos));
-        Ok(ids)
+        Ok(())
     }
 
     /// Turns a prompt, such as a rendered chat template, into the ids to start generation from: control tokens are

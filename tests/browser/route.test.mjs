@@ -97,6 +97,55 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
     assert.deepEqual(others, [200, 'not found\n']);
   });
 
+  test('an answer is what response_format asks, at any temperature', async () => {
+    const properties = {
+      kind: { enum: ['fruit', 'vegetable'] },
+      num_pieces: { type: 'integer', minimum: 0, maximum: 99 },
+      note: { type: ['string', 'null'], maxLength: 8 },
+    };
+    const schema = { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+    const found = await inPage(async ({ client, engine, failure }, given) => {
+      const openai = client('route');
+      const ask = { model: engine().info.id, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 200 };
+      const format = (of, strict) => ({ type: 'json_schema', json_schema: { name: 'answer', strict, schema: of } });
+      const answers = [];
+      for (const temperature of [0, 1.5]) {
+        const params = { ...ask, temperature, seed: 3, n: 2, response_format: format(given, true) };
+        const { choices } = await openai.chat.completions.create(params);
+        answers.push(...choices.map(({ message, finish_reason }) => [message.content, finish_reason]));
+      }
+      let streamed = '';
+      const params = { ...ask, temperature: 0, stream: true, response_format: format(given, false) };
+      for await (const chunk of await openai.chat.completions.create(params)) {
+        streamed += chunk.choices[0]?.delta.content ?? '';
+      }
+      const text = { model: ask.model, prompt: 'Hi', regex: '(yes|no)!' };
+      const completion = await openai.completions.create(text);
+      const bad = { ...ask, response_format: format({ properties: { a: { uniqueItems: true } } }, true) };
+      return {
+        answers,
+        streamed,
+        short: completion.choices[0].text,
+        bad: await failure(openai.chat.completions.create(bad)),
+      };
+    }, schema);
+    for (const [text, reason] of found.answers) {
+      assert.equal(reason, 'stop');
+      const answer = JSON.parse(text);
+      assert.deepEqual(Object.keys(answer), Object.keys(properties));
+      assert.ok(properties.kind.enum.includes(answer.kind), text);
+      assert.ok(Number.isInteger(answer.num_pieces) && answer.num_pieces >= 0 && answer.num_pieces < 100, text);
+      assert.ok(answer.note === null || [...answer.note].length <= 8, text);
+    }
+    assert.equal(found.streamed, found.answers[0][0], 'greedy');
+    assert.match(found.short, /^(yes|no)!$/);
+    assert.deepEqual([found.bad.status, found.bad.param], [400, 'response_format.json_schema.schema']);
+    assert.match(
+      found.bad.message,
+      /response_format\.json_schema\.schema\/properties\/a: uniqueItems is not supported/,
+    );
+  });
+
   for (const way of ['route', 'fetch']) {
     test(`${way}: chat and completions are the engine's own answers, streamed or not`, async () => {
       const found = await inPage(async ({ client, engine }, w) => {

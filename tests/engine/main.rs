@@ -5,6 +5,7 @@ mod ahead;
 mod answers;
 mod caching;
 mod choices;
+mod constraints;
 mod failures;
 mod fake;
 mod limits;

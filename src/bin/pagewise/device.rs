@@ -7,7 +7,7 @@ use pagewise::engine::EngineOptions;
 use pagewise::gguf::{FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
-use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions};
+use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions, RowMask};
 use pagewise::model::{
     Choice, DeviceInfo, Precision, TUNING_BUDGET_MS, TuningSource, autotune, load_cpu, load_gpu, plan, tuning_key,
 };
@@ -247,6 +247,13 @@ impl Forward for NativeModel {
         match self {
             NativeModel::Cpu(model) => model.submit(batch),
             NativeModel::Gpu(model) => model.submit(batch),
+        }
+    }
+
+    fn submit_masked(&mut self, batch: Batch, masks: &mut dyn FnMut() -> Vec<RowMask>) -> Result<()> {
+        match self {
+            NativeModel::Cpu(model) => model.submit_masked(batch, masks),
+            NativeModel::Gpu(model) => model.submit_masked(batch, masks),
         }
     }
 

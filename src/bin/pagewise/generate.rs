@@ -5,11 +5,11 @@ use crate::{output, template};
 use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, Usage};
 use pagewise::gguf::Gguf;
 use pagewise::model::{Logits, ModelOptions};
-use pagewise::text::Tokenizer;
+use pagewise::text::{Constraint, Schema, Tokenizer};
 use pagewise::{Error, Result};
 use pollster::block_on;
 use serde_json::{Value as Json, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -38,12 +38,48 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     allowed_token_id: Vec<u32>,
     #[command(flatten)]
+    constraint: ConstraintArgs,
+    #[command(flatten)]
     memory: MemoryArgs,
     #[command(flatten)]
     device: DeviceArgs,
     /// Print one JSON object at the end instead of the text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the answer has to be.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct ConstraintArgs {
+    /// JSON that the JSON Schema in this file allows.
+    #[arg(long, value_name = "FILE")]
+    json_schema: Option<PathBuf>,
+    /// Text that this regular expression matches as a whole.
+    #[arg(long, value_name = "EXPRESSION")]
+    regex: Option<String>,
+    /// Text that the Lark grammar in this file derives from `start`.
+    #[arg(long, value_name = "FILE")]
+    grammar: Option<PathBuf>,
+}
+
+impl ConstraintArgs {
+    fn constraint(&self) -> Result<Option<Constraint>> {
+        let field = |path: &Path| path.display().to_string();
+        if let Some(path) = &self.json_schema {
+            let schema = Schema { name: "schema".into(), json: read_text(path)?, field: field(path) };
+            return Ok(Some(Constraint::JsonSchema(schema)));
+        }
+        if let Some(path) = &self.grammar {
+            let (grammar, schemas) = (read_text(path)?, Vec::new());
+            return Ok(Some(Constraint::Lark { grammar, schemas, field: field(path) }));
+        }
+        Ok(self.regex.clone().map(|pattern| Constraint::Regex { pattern, field: "--regex".into() }))
+    }
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| Error::BadRequest(format!("{}: {error}", path.display())))
 }
 
 #[derive(Debug, clap::Args)]
@@ -119,7 +155,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let gguf = &opened.1;
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
     let seed = args.sampling.seed();
-    let request = args.request(args.input.ids(gguf, &tokenizer)?, seed);
+    let mut request = args.request(args.input.ids(gguf, &tokenizer)?, seed);
+    request.constraint = args.constraint.constraint()?;
     let options = ModelOptions { max_sequences: Some(1), ..args.memory.options() };
     let model = NativeModel::load(&opened, &args.device, &options)?;
     let answer = answer(model, tokenizer, args.device.engine_options(), request, !args.json)?;

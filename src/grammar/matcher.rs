@@ -1,0 +1,61 @@
+//! An answer under a grammar.
+
+use llguidance::Matcher;
+use llguidance::api::StopReason;
+
+use super::{GrammarError, Match, Result};
+
+/// How llguidance says that nothing may come.
+const NOTHING_MAY_COME: &str = "NoExtensionBias";
+
+pub(super) struct Guide {
+    matcher: Matcher,
+    /// Of a mask: llguidance's have room for a token more than there are.
+    num_words: usize,
+}
+
+impl Guide {
+    pub(super) fn new(matcher: Matcher, num_tokens: usize) -> Self {
+        Self { matcher, num_words: num_tokens.div_ceil(32) }
+    }
+
+    fn error(&self, error: &impl std::fmt::Display) -> GrammarError {
+        let why = match self.matcher.stop_reason() {
+            StopReason::LexerTooComplex | StopReason::ParserTooComplex => "it is too ambiguous",
+            _ => "it cannot go on",
+        };
+        GrammarError(format!("{why} ({})", first_line(&error.to_string())))
+    }
+}
+
+impl Match for Guide {
+    fn mask(&mut self) -> Result<Vec<u32>> {
+        if self.matcher.is_stopped() && !self.matcher.is_error() {
+            return Ok(Vec::new());
+        }
+        match self.matcher.compute_mask() {
+            Ok(mask) => Ok(mask.as_slice().iter().copied().take(self.num_words).collect()),
+            Err(error) if error.to_string().starts_with(NOTHING_MAY_COME) => Ok(Vec::new()),
+            Err(error) => Err(self.error(&error)),
+        }
+    }
+
+    fn accept(&mut self, token: u32) -> Result<bool> {
+        self.matcher.consume_token(token).map_err(|error| self.error(&error))?;
+        Ok(self.matcher.is_stopped())
+    }
+
+    fn forced(&mut self) -> Vec<u32> {
+        if self.matcher.is_stopped() { Vec::new() } else { self.matcher.compute_ff_tokens() }
+    }
+
+    fn fork(&self) -> Box<dyn Match> {
+        // States that one answer makes count against its own limit only.
+        Box::new(Self { matcher: self.matcher.deep_clone(), ..*self })
+    }
+}
+
+/// What llguidance says, without what it adds for its own developers.
+pub(super) fn first_line(message: &str) -> &str {
+    message.split("\n<").next().unwrap_or_default().trim()
+}
