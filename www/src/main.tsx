@@ -1,8 +1,12 @@
 /** Starts the page. */
 import { render } from 'preact';
-import { App } from './state/app';
+import { followLang } from './i18n/lang';
+import { Frame } from './shell/frame';
+import { followScheme } from './shell/scheme';
+import { Session } from './state/session';
 import './styles/index.css';
-import { Page } from './ui/page';
 
+followLang();
+followScheme();
 const root = document.getElementById('app');
-if (root) render(<Page app={new App()} />, root);
+if (root) render(<Frame session={new Session()} />, root);

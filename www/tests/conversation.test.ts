@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { NEW_ANSWER, newTurn, type Turn, toMessages, updateAnswer } from '../src/state/conversation';
-import { nextAnnouncement } from '../src/ui/announcer';
+import { nextAnnouncement } from '../src/chat/announcer';
+import { NEW_ANSWER, newTurn, type Turn, toMessages, updateAnswer } from '../src/chat/turns';
 
 function turn(question: string, text: string): Turn {
   const made = newTurn(question);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderBlocks } from '../src/markdown';
+import { renderBlocks } from '../src/chat/markdown';
 
 const html = (markdown: string): string =>
   renderBlocks(markdown)

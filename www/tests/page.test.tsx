@@ -1,7 +1,7 @@
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/preact';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { App } from '../src/state/app';
-import { Page } from '../src/ui/page';
+import { Frame } from '../src/shell/frame';
+import { Session } from '../src/state/session';
 import { fakeLoads, fakeOptions, fakeRequests } from './fake-engine';
 
 const MODEL = 'smollm2-135m-instruct';
@@ -24,9 +24,9 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function open(search = ''): App {
-  const app = new App(search);
-  render(<Page app={app} />);
+function open(search = ''): Session {
+  const app = new Session(search);
+  render(<Frame session={app} />);
   return app;
 }
 
@@ -192,11 +192,10 @@ describe('after an answer', () => {
 
   it('stops the old answer when a new chat starts', async () => {
     fakeOptions.holdAnswerAt = 3;
-    const app = open(`?model=${MODEL}`);
+    open(`?model=${MODEL}`);
     await ask('Old');
     await waitFor(() => expect(log().textContent).toContain('Light bends as'));
     fireEvent.click(screen.getByRole('button', { name: 'New chat' }));
-    await waitFor(() => expect(app.busy.value).toBe(false));
     expect(log().textContent).not.toContain('Light');
   });
 });

@@ -42,7 +42,7 @@ export interface LoadReport {
   readonly totalBytes: number | null;
 }
 
-export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat'> {
+export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'> {
   readonly signal: AbortSignal;
   readonly onProgress: (report: LoadReport) => void;
 }
@@ -50,6 +50,8 @@ export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat'
 /** A model in GPU memory. */
 export interface LoadedModel {
   readonly info: EngineInfo;
+  /** The whole API, for the labs. */
+  readonly engine: Engine;
   /** Streams the answer to `messages`. Leaving the loop or aborting `signal` cancels it. */
   answer(messages: readonly ChatMessage[], settings: Settings, signal: AbortSignal): AsyncIterable<AnswerPart>;
   /** Frees the GPU memory. */
@@ -62,6 +64,8 @@ export async function loadModel(choice: ModelChoice, request: LoadRequest): Prom
     signal: request.signal,
     registry: new URL(REGISTRY_URL, document.baseURI),
     kv: request.kvFormat,
+    // Files are read where they are; what comes from a server is kept if the visitor lets it.
+    store: request.storeModels && choice.kind !== 'files',
     onProgress: ({ phase, loadedBytes, totalBytes }) =>
       request.onProgress({ phase, loadedBytes, totalBytes: totalBytes > 0 ? totalBytes : null }),
   };
@@ -69,6 +73,7 @@ export async function loadModel(choice: ModelChoice, request: LoadRequest): Prom
   const engine = await Engine.load(toSource(choice), options);
   return {
     info: engine.info,
+    engine,
     answer: (messages, settings, signal) => streamAnswer(engine, messages, settings, signal),
     unload: () => Promise.resolve(engine.unload()),
   };

@@ -3,10 +3,11 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { choiceFromFiles } from '../state/models';
-import { useApp } from './context';
+import { t } from '../state/settings-text';
+import { useSession } from './context';
 
 export function DropZone(): JSX.Element | null {
-  const app = useApp();
+  const session = useSession();
   // Enter and leave fire for every element passed over, so they are counted.
   const depth = useSignal(0);
 
@@ -27,7 +28,7 @@ export function DropZone(): JSX.Element | null {
       event.preventDefault();
       depth.value = 0;
       const choice = choiceFromFiles(event.dataTransfer?.files ?? []);
-      if (choice) void app.load(choice);
+      if (choice) void session.load(choice);
     };
     const listeners = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
     for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener as EventListener);
@@ -36,5 +37,5 @@ export function DropZone(): JSX.Element | null {
     };
   }, []);
 
-  return depth.value > 0 ? <div class="drop">Drop a .gguf file to load it</div> : null;
+  return depth.value > 0 ? <div class="drop">{t('dropModel')}</div> : null;
 }

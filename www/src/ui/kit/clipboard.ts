@@ -1,4 +1,5 @@
 /** Copying, and the copy buttons inside rendered code blocks. */
+import { t } from '../../i18n/core';
 
 /** Puts `text` on the clipboard; false when the browser forbids it. */
 export async function copyText(text: string): Promise<boolean> {
@@ -17,8 +18,8 @@ export async function copyCodeBlock(event: MouseEvent): Promise<void> {
   const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('button[data-copy]') : null;
   const code = button?.closest('.code')?.querySelector('code')?.textContent;
   if (!button || code === null || code === undefined) return;
-  button.textContent = (await copyText(code)) ? 'Copied' : 'Not allowed';
+  button.textContent = (await copyText(code)) ? t('copied') : t('notAllowed');
   setTimeout(() => {
-    button.textContent = 'Copy';
+    button.textContent = t('copy');
   }, SHOWN_MS);
 }

@@ -1,12 +1,14 @@
 /** One line about the loaded model: quantisation, context used, KV format, GPU. */
 import type { AdapterInfo } from 'pagewise';
 import type { JSX } from 'preact';
-import { formatBytes, formatCount } from '../format';
-import { useApp } from './context';
+import { formatBytes, formatCount } from '../i18n/format';
+import { useSession } from '../ui/context';
+import { useChat } from './context';
 
 export function StatusLine(): JSX.Element {
-  const app = useApp();
-  const state = app.loader.state.value;
+  const app = useChat();
+  const session = useSession();
+  const state = session.loader.state.value;
   if (state.kind !== 'ready') return <div class="status">Nothing you write leaves this page</div>;
   const { info } = state.model;
   const used = app.contextTokens.value;

@@ -1,8 +1,9 @@
 /** The empty state: what this is, the model to load, and something to ask. */
 import type { JSX } from 'preact';
-import { useApp } from './context';
-import { LoadingCard } from './loading-card';
-import { ModelFacts } from './model-facts';
+import { useSession } from '../ui/context';
+import { LoadingCard } from '../ui/loading-card';
+import { ModelFacts } from '../ui/model-facts';
+import { useChat } from './context';
 
 const PROMPTS = [
   'Explain how a rainbow forms, in three sentences.',
@@ -12,7 +13,7 @@ const PROMPTS = [
 ] as const;
 
 export function Empty(): JSX.Element {
-  const app = useApp();
+  const app = useChat();
   return (
     <div class="empty">
       <h2>A language model on your own GPU</h2>
@@ -39,8 +40,8 @@ export function Empty(): JSX.Element {
 
 /** The default model with a button to load it, its progress, or nothing once a model is there. */
 function ModelOffer(): JSX.Element | null {
-  const app = useApp();
-  const state = app.loader.state.value;
+  const session = useSession();
+  const state = session.loader.state.value;
   if (state.kind === 'loading') {
     return (
       <div class="offer">
@@ -48,10 +49,10 @@ function ModelOffer(): JSX.Element | null {
       </div>
     );
   }
-  const first = app.known.value?.[0];
+  const first = session.known.value?.[0];
   if (state.kind !== 'none' || !first) return null;
   return (
-    <button type="button" class="model-card" onClick={() => void app.loadWanted()}>
+    <button type="button" class="model-card" onClick={() => void session.loadWanted()}>
       <strong>{first.name}</strong>
       <ModelFacts model={first} />
       <span class="side">Load</span>

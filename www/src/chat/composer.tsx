@@ -1,16 +1,18 @@
 /** Where the visitor writes. Enter sends, Shift+Enter starts a line, Escape stops. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { useApp } from './context';
-import { Icon } from './icons';
+import { useSession } from '../ui/context';
+import { Icon } from '../ui/kit';
+import { useChat } from './context';
 
 export function Composer(): JSX.Element {
-  const app = useApp();
+  const app = useChat();
+  const session = useSession();
   const input = useRef<HTMLTextAreaElement>(null);
   const draft = app.draft.value;
   const isBusy = app.busy.value;
-  const focusRequests = app.composerFocus.value;
-  const gpu = app.gpu.value.kind;
+  const focusRequests = app.focus.value;
+  const gpu = session.gpu.value.kind;
   const canRun = gpu === 'ok' || gpu === 'checking';
 
   useLayoutEffect(() => {

@@ -2,20 +2,21 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Turn } from '../state/conversation';
+import { useSession } from '../ui/context';
+import { Icon } from '../ui/kit';
+import { copyCodeBlock } from '../ui/kit/clipboard';
+import { LoadingCard } from '../ui/loading-card';
+import { ProblemCard } from '../ui/problem-card';
 import { AnswerView } from './answer';
-import { copyCodeBlock } from './clipboard';
-import { useApp } from './context';
+import { useChat } from './context';
 import { Empty } from './empty';
-import { Icon } from './icons';
-import { LoadingCard } from './loading-card';
-import { ProblemCard } from './problem-card';
+import type { Turn } from './turns';
 
 /** Closer to the end than this counts as being there. */
 const END_SLACK_PX = 48;
 
 export function Conversation(): JSX.Element {
-  const app = useApp();
+  const app = useChat();
   const turns = app.turns.value;
   const scroller = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -93,9 +94,9 @@ function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Elemen
 
 /** Before the first message: what is missing, what is loading, or what this is. */
 function Start(): JSX.Element {
-  const app = useApp();
-  const gpu = app.gpu.value;
-  const state = app.loader.state.value;
+  const session = useSession();
+  const gpu = session.gpu.value;
+  const state = session.loader.state.value;
   if (gpu.kind !== 'ok' && gpu.kind !== 'checking') {
     return (
       <div class="screen">
@@ -106,7 +107,7 @@ function Start(): JSX.Element {
   if (state.kind === 'failed') {
     return (
       <div class="screen">
-        <ProblemCard problem={state.problem} onRetry={() => void app.loadWanted()} />
+        <ProblemCard problem={state.problem} onRetry={() => void session.loadWanted()} />
       </div>
     );
   }
@@ -115,8 +116,8 @@ function Start(): JSX.Element {
 
 /** A model that is loaded, or failed to, while a conversation is on screen and no answer waits for it. */
 function BetweenTurns({ last }: { last: Turn | undefined }): JSX.Element | null {
-  const app = useApp();
-  const state = app.loader.state.value;
+  const session = useSession();
+  const state = session.loader.state.value;
   const answer = last?.answer.value;
   if (state.kind === 'loading' && answer?.status !== 'waiting') {
     return (
@@ -128,7 +129,7 @@ function BetweenTurns({ last }: { last: Turn | undefined }): JSX.Element | null 
   if (state.kind === 'failed' && answer?.problem !== state.problem && answer?.status !== 'waiting') {
     return (
       <div class="turn">
-        <ProblemCard problem={state.problem} onRetry={() => void app.loadWanted()} />
+        <ProblemCard problem={state.problem} onRetry={() => void session.loadWanted()} />
       </div>
     );
   }

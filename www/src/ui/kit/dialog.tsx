@@ -1,12 +1,13 @@
 /** A modal dialog on the browser's own element: focus stays inside, Escape closes, focus returns. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import { Icon } from './icons';
+import { t } from '../../i18n/core';
+import { IconButton } from './controls';
 
 export interface DialogProps {
   readonly title: string;
-  /** A `sheet` is a panel at the side; a `box` is centred. */
-  readonly shape: 'sheet' | 'box';
+  /** A `sheet` is a panel at the end side, a `drawer` at the start side; a `box` is centred. */
+  readonly shape: 'sheet' | 'drawer' | 'box';
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
@@ -33,9 +34,7 @@ export function Dialog({ title, shape, onClose, children }: DialogProps): JSX.El
     <dialog ref={element} class={shape} aria-labelledby={titleId} onClose={onClose} onClick={closeOnBackdrop}>
       <div class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label={t('close')} onClick={onClose} />
       </div>
       <div class="dialog-body">{children}</div>
     </dialog>

@@ -3,13 +3,14 @@
  * The visible conversation is silent, because it changes with every token.
  */
 import { useSignalEffect } from '@preact/signals';
-import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { Answer } from '../state/conversation';
-import { useApp } from './context';
+import { useSession } from '../ui/context';
+import { useChat } from './context';
+import type { Answer } from './turns';
 
-export function Announcer(): JSX.Element {
-  const app = useApp();
+export function Announcer(): null {
+  const app = useChat();
+  const session = useSession();
   const spoken = useRef({ turn: 0, numBlocks: 0, status: '' });
 
   useSignalEffect(() => {
@@ -23,14 +24,10 @@ export function Announcer(): JSX.Element {
     const isOver = answer.status !== 'waiting' && answer.status !== 'streaming';
     const numComplete = isOver ? answer.blocks.length : Math.max(0, answer.blocks.length - 1);
     spoken.current = { turn: turn.id, numBlocks: Math.max(numSpoken, numComplete), status: answer.status };
-    if (text !== '') app.announcement.value = text;
+    if (text !== '') session.announcement.value = text;
   });
 
-  return (
-    <div class="visually-hidden" role="status" aria-live="polite">
-      {app.announcement.value}
-    </div>
-  );
+  return null;
 }
 
 /** What to say about `answer` after `numSpoken` of its blocks were read and it was in `statusBefore`. */

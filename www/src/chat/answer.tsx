@@ -2,21 +2,23 @@
 import type { JSX } from 'preact';
 import { memo } from 'preact/compat';
 import { useState } from 'preact/hooks';
-import { formatCount, formatMs, formatRate } from '../format';
-import type { Block } from '../markdown';
-import type { Turn } from '../state/conversation';
+import { formatRate } from '../i18n/core';
+import { formatCount, formatMs } from '../i18n/format';
 import type { AnswerStats } from '../state/engine';
-import { copyText } from './clipboard';
-import { useApp } from './context';
-import { Icon } from './icons';
-import { LoadingCard } from './loading-card';
-import { ProblemCard } from './problem-card';
+import { useSession } from '../ui/context';
+import { Icon } from '../ui/kit';
+import { copyText } from '../ui/kit/clipboard';
+import { LoadingCard } from '../ui/loading-card';
+import { ProblemCard } from '../ui/problem-card';
+import { useChat } from './context';
+import type { Block } from './markdown';
+import type { Turn } from './turns';
 
 /** The HTML was sanitised when the block was made. Memoised, so that finished blocks are not touched while streaming. */
 const BlockView = memo(({ block }: { block: Block }) => <div dangerouslySetInnerHTML={{ __html: block.html }} />);
 
 export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Element {
-  const app = useApp();
+  const app = useChat();
   const { status, text, blocks, problem, stats } = turn.answer.value;
   const isOver = status !== 'waiting' && status !== 'streaming';
   return (
@@ -57,8 +59,8 @@ export function AnswerView({ turn, isLast }: { turn: Turn; isLast: boolean }): J
 }
 
 function Waiting(): JSX.Element {
-  const app = useApp();
-  const state = app.loader.state.value;
+  const session = useSession();
+  const state = session.loader.state.value;
   if (state.kind === 'loading') return <LoadingCard state={state} />;
   return (
     <p class="waiting">

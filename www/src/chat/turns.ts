@@ -1,9 +1,9 @@
 /** The conversation in memory: turns of a question and its answer. Nothing here is stored or sent anywhere. */
 import { type Signal, signal } from '@preact/signals';
-import type { Block } from '../markdown';
-import { renderBlocks } from '../markdown';
-import type { AnswerStats, ChatMessage } from './engine';
-import type { Problem } from './problem';
+import type { AnswerStats, ChatMessage } from '../state/engine';
+import type { Problem } from '../state/problem';
+import type { Block } from './markdown';
+import { renderBlocks } from './markdown';
 
 export type AnswerStatus =
   /** For the model to load, or for the first words. */
