@@ -106,7 +106,7 @@ function hardCodedText(code: string): string[] {
   const found: string[] = [];
   // Between the end of a tag and the beginning of the next, outside braces. Types and arrows look alike, so letters only.
   for (const [, text = ''] of bare.matchAll(
-    /(?<![=-])>([^<>{}()=;|&]*[\p{L}]{2,}[^<>{}()=;|&]*)(?=<\/|<[a-zA-Z]|\{)/gu,
+    /(?<=[\w"'}/]|\n\s*)>([^<>{}()=;|&]*[\p{L}]{2,}[^<>{}()=;|&]*)(?=<\/|<[a-zA-Z]|\{)/gu,
   )) {
     found.push(text.trim());
   }

@@ -1,5 +1,8 @@
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/preact';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { chatOf } from '../src/chat/context';
+import { DATABASE } from '../src/chat/store';
+import '../src/chat/view';
 import { Frame } from '../src/shell/frame';
 import { Session } from '../src/state/session';
 import { fakeLoads, fakeOptions, fakeRequests } from './fake-engine';
@@ -17,26 +20,43 @@ beforeEach(() => {
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(registry))));
 });
 
-afterEach(() => {
+afterEach(async () => {
+  if (session) chatOf(session).close();
+  session = null;
+  await erased();
   Object.assign(fakeOptions, DEFAULTS);
   fakeRequests.length = 0;
   fakeLoads.length = 0;
   vi.unstubAllGlobals();
 });
 
+let session: Session | null = null;
+
+function erased(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const request = indexedDB.deleteDatabase(DATABASE);
+    request.onsuccess = resolve;
+    request.onerror = resolve;
+  });
+}
+
 function open(search = ''): Session {
   const app = new Session(search);
+  session = app;
   render(<Frame session={app} />);
   return app;
 }
 
 const message = (): HTMLTextAreaElement => screen.getByRole('textbox', { name: 'Message' });
+/** In the list; on phones there is one in the bar. */
+const newChat = (): HTMLElement => screen.getAllByRole('button', { name: 'New chat' })[0] as HTMLElement;
 const log = (): HTMLElement => screen.getByRole('log', { name: 'Conversation' });
 const type = (text: string): void => void fireEvent.input(message(), { target: { value: text } });
 const press = (key: string, init: KeyboardEventInit = {}): boolean =>
   fireEvent.keyDown(message(), { key, bubbles: true, ...init });
 
 async function ask(text: string): Promise<void> {
+  await screen.findByRole('textbox', { name: 'Message' });
   type(text);
   await waitFor(() => expect(screen.getByRole('button', { name: 'Send' })).toHaveProperty('disabled', false));
   fireEvent.click(screen.getByRole('button', { name: 'Send' }));
@@ -183,7 +203,7 @@ describe('after an answer', () => {
     open(`?model=${MODEL}`);
     await ask('Old');
     await answered();
-    fireEvent.click(screen.getByRole('button', { name: 'New chat' }));
+    fireEvent.click(newChat());
     await waitFor(() => expect(log().textContent).not.toContain('Old'));
     await ask('New');
     await waitFor(() => expect(fakeRequests).toHaveLength(2));
@@ -195,7 +215,7 @@ describe('after an answer', () => {
     open(`?model=${MODEL}`);
     await ask('Old');
     await waitFor(() => expect(log().textContent).toContain('Light bends as'));
-    fireEvent.click(screen.getByRole('button', { name: 'New chat' }));
+    fireEvent.click(newChat());
     expect(log().textContent).not.toContain('Light');
   });
 });
@@ -252,7 +272,7 @@ describe('problems', () => {
   it('of a dropped file show the engine’s message', async () => {
     open();
     const drop = new Event('drop', { bubbles: true, cancelable: true });
-    Object.assign(drop, { dataTransfer: { types: ['Files'], files: [new File(['PK'], 'corrupt_model.zip')] } });
+    Object.assign(drop, { dataTransfer: { types: ['Files'], files: [new File(['PK'], 'corrupt_model.gguf')] } });
     fireEvent(window, drop);
     expect((await screen.findByRole('alert')).textContent).toContain('not a GGUF file: it begins with 50 4b 03 04');
     expect(drop.defaultPrevented).toBe(true);

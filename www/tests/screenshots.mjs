@@ -1,6 +1,7 @@
 /**
- * Takes pictures of every state of the page in a real browser, with the fake engine, and checks each with axe.
- * Usage: node tests/screenshots.mjs [folder]   (ONLY=chat,settings takes some)
+ * Takes pictures of every state of the page in a real browser, with the fake engine, and checks each with axe, in every
+ * language, on a desktop and a phone, light and dark.
+ * Usage: node tests/screenshots.mjs [folder]   (ONLY=chat,settings takes some; SIZES, SCHEMES, LANGS too)
  * Without a folder every state is checked and the few that the documentation shows go to docs/screenshots.
  * Fails on an accessibility violation, a page error, or anything that the content security policy refused.
  */
@@ -72,7 +73,9 @@ const KEPT = new Set([
 ]);
 
 const SCHEMES = ['light', 'dark'];
+const LANGS = ['en', 'zh'];
 const MODEL = 'smollm2-135m-instruct';
+const QUESTION = 'How does a rainbow form?';
 
 /** Every state: its address, the fake's options, and what is done before the picture. */
 const STATES = {
@@ -80,32 +83,100 @@ const STATES = {
   loading: {
     query: `?model=${MODEL}`,
     fake: { holdLoadAt: 0.42, delayMs: 60 },
-    act: (page) => page.waitForFunction(() => /left/.test(document.body.textContent)),
+    act: (page) => page.waitForFunction(() => document.querySelector('progress')?.value > 0.3e8),
   },
   ready: { query: `?model=${MODEL}`, act: waitReady },
-  chat: {
-    query: `?model=${MODEL}`,
-    act: async (page) => {
-      await waitReady(page);
-      await ask(page, 'How does a rainbow form?');
-      await waitDone(page);
-    },
-  },
+  chat: { query: `?model=${MODEL}`, act: chat },
   streaming: {
     query: `?model=${MODEL}`,
     fake: { holdAnswerAt: 40 },
     act: async (page) => {
       await waitReady(page);
-      await ask(page, 'How does a rainbow form?');
+      await ask(page, QUESTION);
       await page.waitForFunction(() => /different/.test(document.body.textContent));
+    },
+  },
+  branches: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await branch(page);
+      await page.click('.bar .icon-button[aria-haspopup=dialog]:not(.only-narrow)');
+      await page.waitForSelector('dialog[open] .tree');
+    },
+  },
+  search: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await branch(page);
+      await openMenu(page);
+      await page.type('input[type=search]', 'rainbow');
+      await page.waitForSelector('mark');
+    },
+  },
+  conversation: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await chat(page);
+      await openMenu(page);
+      await page.waitForSelector('.item .icon-button');
+      await page.$eval('.item .icon-button', (button) => button.click());
+      await page.waitForSelector('dialog #conversation-title');
+    },
+  },
+  prompt: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await chat(page);
+      await page.click('.prompt-button');
+      await page.waitForSelector('dialog[open] textarea');
+      await page.type('dialog[open] textarea', 'You answer questions about weather for children.');
+      await page.type('#prompt-name', 'support');
+      await page.click('.save-prompt button');
+      await page.waitForSelector('.prompt-list summary');
+      await page.click('.prompt-list summary');
+      await page.waitForSelector('.warning');
+    },
+  },
+  budget: {
+    query: `?model=${MODEL}&context_length=512`,
+    act: async (page) => {
+      await chat(page);
+      await page.click('.gauge');
+      await page.waitForSelector('dialog[open] .legend');
+    },
+  },
+  attached: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await waitReady(page);
+      const input = await page.$('.composer input[type=file]');
+      await input.uploadFile(
+        fileURLToPath(import.meta.url),
+        fileURLToPath(new URL('../package.json', import.meta.url)),
+      );
+      await page.waitForFunction(() => document.querySelectorAll('.chip').length === 2);
+    },
+  },
+  menu: {
+    sizes: ['phone'],
+    act: async (page) => {
+      await page.click('.bar .only-narrow');
+      await page.waitForSelector('dialog[open].drawer');
+    },
+  },
+  privacy: {
+    query: `?model=${MODEL}`,
+    act: async (page) => {
+      await chat(page);
+      await page.evaluate(() => document.querySelector('.rail-end button').click());
+      await page.waitForSelector('dialog[open] .stored');
     },
   },
   'settings-end': {
     query: `?model=${MODEL}`,
     act: async (page) => {
       await waitReady(page);
-      await page.click('[aria-label="Settings"]');
-      await page.waitForSelector('dialog[open]');
+      await openSettings(page);
       await page.$eval('dialog', (dialog) => dialog.scrollTo(0, dialog.scrollHeight));
     },
   },
@@ -113,8 +184,7 @@ const STATES = {
     query: `?model=${MODEL}`,
     act: async (page) => {
       await waitReady(page);
-      await page.click('[aria-label="Settings"]');
-      await page.waitForSelector('dialog[open]');
+      await openSettings(page);
     },
   },
   models: {
@@ -132,10 +202,16 @@ const STATES = {
     fake: { failCode: 'device_lost' },
     act: async (page) => {
       await waitReady(page);
-      await ask(page, 'How does a rainbow form?');
+      await ask(page, QUESTION);
       await waitAlert(page);
     },
   },
+  ...Object.fromEntries(
+    ['cache', 'batching', 'floor', 'memory', 'doctor', 'documents'].map((lab) => [
+      `lab-${lab}`,
+      { hash: `#/labs/${lab}`, act: (page) => page.waitForSelector('.lab') },
+    ]),
+  ),
 };
 
 /** Waits until every transition has ended; endless animations do not count. */
@@ -146,7 +222,7 @@ function settled(page) {
   });
 }
 function waitReady(page) {
-  return page.waitForSelector('[aria-label="Model status"]');
+  return page.waitForSelector('section.status');
 }
 function waitAlert(page) {
   return page.waitForSelector('[role=alert]');
@@ -155,8 +231,35 @@ function waitDone(page) {
   return page.waitForSelector('.stats');
 }
 async function ask(page, text) {
-  await page.type('[aria-label=Message]', text);
+  await page.waitForSelector('.composer textarea');
+  await page.type('.composer textarea', text);
   await page.keyboard.press('Enter');
+}
+async function chat(page) {
+  await waitReady(page);
+  await ask(page, QUESTION);
+  await waitDone(page);
+}
+/** A conversation with two branches, and an older one beside it. */
+async function branch(page) {
+  await chat(page);
+  await page.$eval('.answer-foot [aria-label]:nth-of-type(2)', (button) => button.click());
+  await page.waitForFunction(() => /2\/2/.test(document.querySelector('.branches')?.textContent ?? ''));
+  await page.waitForFunction(() => document.querySelector('.composer button[type=submit]'));
+}
+/** The list of conversations, wherever it is. */
+async function openMenu(page) {
+  const button = await page.$('.bar .only-narrow');
+  if (await button.isVisible()) {
+    await button.click();
+    await page.waitForSelector('dialog[open].drawer');
+    // Only one of the two lists is left, so that selectors find the one that is seen.
+    await page.evaluate(() => document.querySelector('aside.side')?.remove());
+  }
+}
+async function openSettings(page) {
+  await page.evaluate(() => document.querySelector('.rail-end button:last-child').click());
+  await page.waitForSelector('dialog[open]');
 }
 
 const TYPES = {
@@ -181,10 +284,11 @@ function serve(root) {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-async function picture(browser, origin, name, size, scheme, problems) {
+async function picture(browser, origin, { name, size, scheme, lang }, problems) {
   const state = STATES[name];
-  const label = `${name}-${size}-${scheme}`;
-  const page = await browser.newPage();
+  const label = `${name}-${size}-${scheme}${lang === 'en' ? '' : `-${lang}`}`;
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
   page.on('pageerror', (error) => problems.push(`${label}: ${error.message}`));
   page.on('console', (message) => {
     // A refused request of the policy is reported as a console error.
@@ -193,7 +297,8 @@ async function picture(browser, origin, name, size, scheme, problems) {
   await page.setViewport(SIZES[size]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   await page.evaluateOnNewDocument(
-    (gpu, fake) => {
+    (gpu, fake, language) => {
+      localStorage.setItem('pagewise.lang', language);
       const adapter = gpu === 'null' ? null : {};
       Object.defineProperty(navigator, 'gpu', {
         value: gpu === 'missing' ? undefined : { requestAdapter: async () => adapter },
@@ -202,17 +307,18 @@ async function picture(browser, origin, name, size, scheme, problems) {
     },
     state.gpu ?? 'ok',
     { answer: ANSWER, ...state.fake },
+    lang,
   );
-  await page.goto(`${origin}/${state.query ?? ''}`);
+  await page.goto(`${origin}/${state.query ?? ''}${state.hash ?? ''}`);
   await page.waitForSelector('.bar');
-  await page.waitForFunction(() => document.querySelector('.model-card, .card, [aria-label="Model status"]'));
+  await page.waitForFunction(() => document.querySelector('.model-card, .card, section.status, .lab'));
   await state.act?.(page);
   await settled(page);
   if (folder || KEPT.has(label)) await page.screenshot({ path: join(outDir, `${label}.png`) });
   problems.push(...(await accessibility(page)).map((text) => `${label}: ${text}`));
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (overflow > 0) problems.push(`${label}: ${overflow} px wider than the screen`);
-  await page.close();
+  await context.close();
 }
 
 /** While an answer streams, the end stays in view, unless the visitor scrolled away from it. */
@@ -273,15 +379,17 @@ const browser = await puppeteer.launch({
 });
 const problems = [];
 let numChecked = 0;
-const only = process.env.ONLY?.split(',');
 try {
   const origin = `http://127.0.0.1:${server.address().port}`;
-  for (const name of Object.keys(STATES).filter((state) => !only || only.includes(state))) {
-    for (const size of Object.keys(SIZES)) {
-      for (const scheme of SCHEMES) {
-        const failed = (error) => problems.push(`${name}-${size}-${scheme}: ${error.message}`);
-        await picture(browser, origin, name, size, scheme, problems).catch(failed);
-        numChecked += 1;
+  const pick = (all, variable) => all.filter((one) => process.env[variable]?.split(',').includes(one) ?? true);
+  for (const name of pick(Object.keys(STATES), 'ONLY')) {
+    for (const size of pick(STATES[name].sizes ?? Object.keys(SIZES), 'SIZES')) {
+      for (const scheme of pick(SCHEMES, 'SCHEMES')) {
+        for (const lang of pick(LANGS, 'LANGS')) {
+          const failed = (error) => problems.push(`${name}-${size}-${scheme}-${lang}: ${error.message}`);
+          await picture(browser, origin, { name, size, scheme, lang }, problems).catch(failed);
+          numChecked += 1;
+        }
       }
     }
   }

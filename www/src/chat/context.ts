@@ -7,9 +7,12 @@ import { Chat } from './chat';
 const chats = new WeakMap<Session, Chat>();
 
 /** The session's one chat. */
-export function useChat(): Chat {
-  const session = useSession();
+export function chatOf(session: Session): Chat {
   const chat = chats.get(session) ?? new Chat(session);
   chats.set(session, chat);
   return chat;
+}
+
+export function useChat(): Chat {
+  return chatOf(useSession());
 }

@@ -1,27 +1,33 @@
-/** The scrolling middle of the page: turns, or the empty state, or why nothing can run. */
+/** The scrolling middle of the chat: messages, or the empty state, or why nothing can run. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useSession } from '../ui/context';
-import { Icon } from '../ui/kit';
+import { IconButton } from '../ui/kit';
 import { copyCodeBlock } from '../ui/kit/clipboard';
 import { LoadingCard } from '../ui/loading-card';
 import { ProblemCard } from '../ui/problem-card';
 import { AnswerView } from './answer';
 import { useChat } from './context';
 import { Empty } from './empty';
-import type { Turn } from './turns';
+import { useNear } from './nearness';
+import { QuestionView } from './question';
+import { t } from './text';
+import type { Message } from './thread';
 
 /** Closer to the end than this counts as being there. */
 const END_SLACK_PX = 48;
+/** So many messages at the end are whole from the beginning: they are what is seen first. */
+const NUM_WHOLE = 6;
 
 export function Conversation(): JSX.Element {
-  const app = useChat();
-  const turns = app.turns.value;
+  const chat = useChat();
+  const thread = chat.thread.value;
+  const path = thread.path.value;
   const scroller = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isAtEnd = useSignal(true);
-  const numTurns = turns.length;
+  const last = path.at(-1);
 
   const scrollToEnd = (): void => {
     const element = scroller.current;
@@ -33,16 +39,23 @@ export function Conversation(): JSX.Element {
   useEffect(() => {
     if (!content.current || typeof ResizeObserver === 'undefined') return;
     const observer = new ResizeObserver(() => {
-      if (isAtEnd.peek() && app.turns.peek().length > 0) scrollToEnd();
+      if (isAtEnd.peek() && chat.thread.peek().path.peek().length > 0) scrollToEnd();
     });
     observer.observe(content.current);
     return () => observer.disconnect();
   }, []);
 
-  // A new question is always shown.
+  // Another conversation and a new question are shown from their end; another branch leaves the place as it is.
+  const newest = useRef({ thread: '', created: 0 });
   useEffect(() => {
-    if (numTurns > 0) scrollToEnd();
-  }, [numTurns]);
+    const before = newest.current;
+    const created = last?.created ?? 0;
+    newest.current = {
+      thread: thread.id,
+      created: before.thread === thread.id ? Math.max(before.created, created) : created,
+    };
+    if (last && (before.thread !== thread.id || created > before.created)) scrollToEnd();
+  }, [thread, last]);
 
   const onScroll = (): void => {
     const element = scroller.current;
@@ -55,7 +68,7 @@ export function Conversation(): JSX.Element {
       ref={scroller}
       class="conversation"
       role="log"
-      aria-label="Conversation"
+      aria-label={t('conversation')}
       // Finished paragraphs are announced by Announcer; this region would read every few letters.
       aria-live="off"
       // It scrolls, so the keyboard has to reach it.
@@ -64,32 +77,45 @@ export function Conversation(): JSX.Element {
       onClick={(event) => void copyCodeBlock(event)}
     >
       <div ref={content} class="column">
-        {numTurns === 0 ? (
+        {path.length === 0 ? (
           <Start />
         ) : (
-          turns.map((turn, index) => <TurnView key={turn.id} turn={turn} isLast={index === numTurns - 1} />)
+          path.map((message, index) => (
+            <MessageView key={message.id} message={message} fromEnd={path.length - 1 - index} />
+          ))
         )}
-        {numTurns > 0 && <BetweenTurns last={turns[numTurns - 1]} />}
+        {last && <BetweenTurns last={last} />}
       </div>
-      {numTurns > 0 && !isAtEnd.value && (
+      {path.length > 0 && !isAtEnd.value && (
         <div class="to-end">
-          <button type="button" class="icon-button" aria-label="Scroll to the end" onClick={scrollToEnd}>
-            <Icon name="down" />
-          </button>
+          <IconButton icon="down" label={t('toEnd')} onClick={scrollToEnd} />
         </div>
       )}
     </section>
   );
 }
 
-function TurnView({ turn, isLast }: { turn: Turn; isLast: boolean }): JSX.Element {
+function MessageView({ message, fromEnd }: { message: Message; fromEnd: number }): JSX.Element {
+  const element = useRef<HTMLElement>(null);
+  const isWhole = useNear(element, fromEnd < NUM_WHOLE);
   return (
-    <article class="turn">
-      <h2 class="visually-hidden">You</h2>
-      <div class="question">{turn.question}</div>
-      <AnswerView turn={turn} isLast={isLast} />
+    <article ref={element} class={message.role === 'user' ? 'turn mine' : 'turn'}>
+      {isWhole ? <Whole message={message} isLast={fromEnd === 0} /> : <Outline message={message} />}
     </article>
   );
+}
+
+function Whole({ message, isLast }: { message: Message; isLast: boolean }): JSX.Element {
+  return message.role === 'user' ? (
+    <QuestionView message={message} />
+  ) : (
+    <AnswerView message={message} isLast={isLast} />
+  );
+}
+
+/** A message that nobody has come near yet. */
+function Outline({ message }: { message: Message }): JSX.Element {
+  return <div class={message.role === 'user' ? 'question' : 'outline'}>{message.state.value.text}</div>;
 }
 
 /** Before the first message: what is missing, what is loading, or what this is. */
@@ -114,19 +140,19 @@ function Start(): JSX.Element {
   return <Empty />;
 }
 
-/** A model that is loaded, or failed to, while a conversation is on screen and no answer waits for it. */
-function BetweenTurns({ last }: { last: Turn | undefined }): JSX.Element | null {
+/** A model that is loading, or failed to, while a conversation is on screen and no answer waits for it. */
+function BetweenTurns({ last }: { last: Message }): JSX.Element | null {
   const session = useSession();
   const state = session.loader.state.value;
-  const answer = last?.answer.value;
-  if (state.kind === 'loading' && answer?.status !== 'waiting') {
+  const { status, problem } = last.state.value;
+  if (state.kind === 'loading' && status !== 'waiting') {
     return (
       <div class="turn">
         <LoadingCard state={state} />
       </div>
     );
   }
-  if (state.kind === 'failed' && answer?.problem !== state.problem && answer?.status !== 'waiting') {
+  if (state.kind === 'failed' && problem !== state.problem && status !== 'waiting') {
     return (
       <div class="turn">
         <ProblemCard problem={state.problem} onRetry={() => void session.loadWanted()} />

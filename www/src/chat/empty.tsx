@@ -4,32 +4,25 @@ import { useSession } from '../ui/context';
 import { LoadingCard } from '../ui/loading-card';
 import { ModelFacts } from '../ui/model-facts';
 import { useChat } from './context';
+import { t } from './text';
 
-const PROMPTS = [
-  'Explain how a rainbow forms, in three sentences.',
-  'Write a short poem about a lighthouse in winter.',
-  'What should I look at when I buy a used bicycle?',
-  'Write a Python function that reverses a list.',
-] as const;
+const PROMPTS = ['promptRainbow', 'promptPoem', 'promptBicycle', 'promptPython'] as const;
 
 export function Empty(): JSX.Element {
-  const app = useChat();
+  const chat = useChat();
   return (
     <div class="empty">
-      <h2>A language model on your own GPU</h2>
-      <p class="lead">
-        Pagewise runs the whole model inside this page. Nothing you write leaves it: there is no server, no account and
-        nothing is stored.
-      </p>
+      <h2>{t('emptyTitle')}</h2>
+      <p class="lead">{t('emptyLead')}</p>
       <ModelOffer />
       <p class="or" id="examples">
-        Try one of these
+        {t('tryOne')}
       </p>
       <ul class="prompts" aria-labelledby="examples">
         {PROMPTS.map((prompt) => (
           <li key={prompt}>
-            <button type="button" onClick={() => app.send(prompt)}>
-              {prompt}
+            <button type="button" onClick={() => chat.send(t(prompt))}>
+              {t(prompt)}
             </button>
           </li>
         ))}
@@ -55,7 +48,7 @@ function ModelOffer(): JSX.Element | null {
     <button type="button" class="model-card" onClick={() => void session.loadWanted()}>
       <strong>{first.name}</strong>
       <ModelFacts model={first} />
-      <span class="side">Load</span>
+      <span class="side">{t('load')}</span>
     </button>
   );
 }

@@ -7,6 +7,9 @@
  */
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type TokensList } from 'marked';
+import { lang } from '../i18n';
+import { t as core } from '../i18n/core';
+import { t } from './text';
 
 /** One top-level piece of an answer: a paragraph, list, code block, table... */
 export interface Block {
@@ -16,6 +19,8 @@ export interface Block {
   readonly html: string;
   /** The words alone, for a screen reader's announcement. */
   readonly text: string;
+  /** Its few words of ours are in this language. */
+  readonly lang: string;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -62,11 +67,12 @@ const marked = new Marked({
     image: ({ href, text }) => link(href, escapeHtml(text || href)),
     code({ text, lang }) {
       const language = (lang ?? '').split(/\s/, 1)[0] ?? '';
-      const label = language === '' ? 'Code' : language;
+      const label = language === '' ? t('code') : language;
+      const hint = language === '' ? '' : ` class="language-${escapeHtml(language)}"`;
       return (
         `<div class="code"><div class="code-head"><span>${escapeHtml(label)}</span>` +
-        `<button type="button" class="copy" data-copy="">Copy</button></div>` +
-        `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`
+        `<button type="button" class="copy" data-copy="">${escapeHtml(core('copy'))}</button></div>` +
+        `<pre tabindex="0"><code${hint}>${escapeHtml(text)}</code></pre></div>`
       );
     },
     table(token) {
@@ -115,7 +121,7 @@ const PURIFY = {
 
 /** The words of a token and of everything in it. */
 function plainText(token: Token): string {
-  if (token.type === 'code') return 'Code block.';
+  if (token.type === 'code') return t('codeBlock');
   const children: Token[] = 'tokens' in token && token.tokens ? token.tokens : [];
   if (token.type === 'list') return (token.items as Token[]).map(plainText).join(' ');
   if (children.length > 0) return children.map(plainText).join('');
@@ -129,7 +135,7 @@ export function renderBlocks(markdown: string, previous: readonly Block[] = []):
     return parseBlocks(markdown, previous);
   } catch {
     // Nested deeper than the parser's stack, as when a model repeats `>` without end: shown as it was written.
-    return [{ source: markdown, html: `<p>${escapeHtml(markdown)}</p>`, text: markdown.trim() }];
+    return [{ source: markdown, html: `<p>${escapeHtml(markdown)}</p>`, text: markdown.trim(), lang: lang.value }];
   }
 }
 
@@ -139,7 +145,7 @@ function parseBlocks(markdown: string, previous: readonly Block[]): Block[] {
   for (const token of tokens) {
     if (token.type === 'space') continue;
     const known = previous[blocks.length];
-    blocks.push(known?.source === token.raw ? known : renderToken(token, tokens));
+    blocks.push(known?.source === token.raw && known.lang === lang.value ? known : renderToken(token, tokens));
   }
   return blocks;
 }
@@ -147,5 +153,5 @@ function parseBlocks(markdown: string, previous: readonly Block[]): Block[] {
 function renderToken(token: Token, all: TokensList): Block {
   const one: TokensList = Object.assign([token], { links: all.links });
   const html = DOMPurify.sanitize(marked.parser(one), PURIFY);
-  return { source: token.raw, html, text: plainText(token).trim() };
+  return { source: token.raw, html, text: plainText(token).trim(), lang: lang.value };
 }

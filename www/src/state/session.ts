@@ -31,6 +31,8 @@ export class Session {
   readonly known: Signal<readonly KnownModel[] | null> = signal(null);
   /** What the next load takes; null means the registry's default. */
   readonly wanted: Signal<ModelChoice | null> = signal(null);
+  /** Takes files that are dropped and are no model; set by a view that wants them. */
+  readonly takeFiles: Signal<((files: readonly File[]) => void) | null> = signal(null);
   /** Called before a model is replaced: whoever uses it stops. */
   readonly beforeLoad = new Set<() => void>();
   private readonly registryRead: Promise<void>;
@@ -74,7 +76,7 @@ export class Session {
     const [gpu] = await Promise.all([checkGpu(), this.registryRead]);
     this.gpu.value = gpu;
     const wanted = this.wanted.peek();
-    if (wanted && gpu.kind === 'ok' && this.loader.state.peek().kind === 'none') void this.load(wanted);
+    if (wanted && gpu.kind === 'ok' && this.loader.state.peek().kind === 'none') void this.start(wanted);
   }
 
   /** Changes settings and remembers them. */

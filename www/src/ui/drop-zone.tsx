@@ -1,4 +1,4 @@
-/** Takes a model file dropped anywhere on the page. */
+/** Takes files dropped anywhere on the page: models, and what the view can use. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -27,7 +27,14 @@ export function DropZone(): JSX.Element | null {
       if (!hasFiles(event)) return;
       event.preventDefault();
       depth.value = 0;
-      const choice = choiceFromFiles(event.dataTransfer?.files ?? []);
+      const files = [...(event.dataTransfer?.files ?? [])];
+      const take = session.takeFiles.peek();
+      // Model files load; everything else is the view's, if it takes files, and else shown to be no model.
+      if (take && files.length > 0 && !files.some(({ name }) => /\.gguf$/i.test(name))) {
+        take(files);
+        return;
+      }
+      const choice = choiceFromFiles(files);
       if (choice) void session.load(choice);
     };
     const listeners = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
@@ -37,5 +44,5 @@ export function DropZone(): JSX.Element | null {
     };
   }, []);
 
-  return depth.value > 0 ? <div class="drop">{t('dropModel')}</div> : null;
+  return depth.value > 0 ? <div class="drop">{session.takeFiles.value ? t('dropFiles') : t('dropModel')}</div> : null;
 }
