@@ -83,6 +83,7 @@ export class Engine {
     list: () =>
       Promise.resolve(
         [...fakeStored].map((id) => ({
+          urls: [id],
           id,
           name: id,
           storedBytes: TOTAL_BYTES,

@@ -54,6 +54,15 @@ export class Chat {
     );
   }
 
+  /** Everything was erased: nothing is written any more until the page is loaded again. */
+  erased(): void {
+    this.answering.stopAll();
+    this.library.failure.value = 'erased';
+    this.library.list.value = [];
+    this.close();
+    this.thread.value = Thread.empty(NO_SYSTEM);
+  }
+
   /** Lets go of everything outside: the address, the database, the other tabs. */
   close(): void {
     for (const end of this.ends) end();
@@ -109,7 +118,7 @@ export class Chat {
         thread.merge(whole.conversation, whole.messages, (id) => id === mine);
       }
     } else if (news.kind === 'deleted') this.forget(news.conversation);
-    else if (news.kind === 'erased') location.reload();
+    else if (news.kind === 'erased') this.erased();
   }
 
   /** Ends what is shown of a conversation that no longer is. */

@@ -126,6 +126,17 @@ async function complete(engine: Engine, messages: readonly ChatMessage[], signal
   return choices[0]?.message.content.trim() ?? '';
 }
 
+/** Models that are kept on this device. */
+export async function storedModels(): Promise<{ id: string; name: string; bytes: number }[]> {
+  const models = await Engine.models.list();
+  return models.map(({ id, name, urls, storedBytes }) => ({ id: urls[0] ?? id, name, bytes: storedBytes }));
+}
+
+/** Removes a stored model, by the id that `storedModels` gave it. */
+export async function deleteStoredModel(id: string): Promise<void> {
+  await Engine.models.delete(id);
+}
+
 async function* streamAnswer(
   engine: Engine,
   messages: readonly ChatMessage[],

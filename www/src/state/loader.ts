@@ -67,6 +67,14 @@ export class ModelLoader {
     this.state.value = { kind: 'failed', choice: state.choice, problem };
   }
 
+  /** Frees the loaded model, or ends the load under way. */
+  async unload(): Promise<void> {
+    this.cancel();
+    const state = this.state.peek();
+    this.state.value = { kind: 'none' };
+    if (state.kind === 'ready') await state.model.unload();
+  }
+
   private async run(
     choice: ModelChoice,
     settings: LoadSettings,

@@ -38,5 +38,7 @@ export const core = {
   modelLabel: 'Model: {name}',
   chooseModel: 'Choose a model',
   load: 'Load',
+  updateReady: 'A new version of the page is ready.',
+  updateNow: 'Reload',
   rate: '{rate} tokens/s',
 } as const;

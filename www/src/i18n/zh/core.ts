@@ -40,5 +40,7 @@ export const core: Translation<typeof en> = {
   modelLabel: '模型：{name}',
   chooseModel: '选择模型',
   load: '加载',
+  updateReady: '页面有新版本可用。',
+  updateNow: '刷新',
   rate: '{rate} token/秒',
 };
