@@ -1,70 +1,13 @@
-import { fireEvent, render, screen, waitFor, within } from '@testing-library/preact';
+import { fireEvent, screen, waitFor, within } from '@testing-library/preact';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { chatOf } from '../src/chat/context';
-import { DATABASE } from '../src/chat/store';
-import '../src/chat/view';
-import { Frame } from '../src/shell/frame';
-import { Session } from '../src/state/session';
 import { fakeLoads, fakeOptions, fakeRequests } from './fake-engine';
+import { answered, ask, closePage, log, MODEL, message, newChat, open, prepare, type } from './open-page';
 
-const MODEL = 'smollm2-135m-instruct';
-const DEFAULTS = { ...fakeOptions };
+beforeEach(prepare);
+afterEach(() => closePage());
 
-beforeEach(() => {
-  Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: () => Promise.resolve({}) }, configurable: true });
-  const registry = {
-    models: [
-      { id: MODEL, name: 'SmolLM2 135M Instruct', bytes: 98_362_432, quantisation: 'Q4_1', licence: 'Apache-2.0' },
-    ],
-  };
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(registry))));
-});
-
-afterEach(async () => {
-  if (session) chatOf(session).close();
-  session = null;
-  await erased();
-  Object.assign(fakeOptions, DEFAULTS);
-  fakeRequests.length = 0;
-  fakeLoads.length = 0;
-  vi.unstubAllGlobals();
-});
-
-let session: Session | null = null;
-
-function erased(): Promise<unknown> {
-  return new Promise((resolve) => {
-    const request = indexedDB.deleteDatabase(DATABASE);
-    request.onsuccess = resolve;
-    request.onerror = resolve;
-  });
-}
-
-function open(search = ''): Session {
-  const app = new Session(search);
-  session = app;
-  render(<Frame session={app} />);
-  return app;
-}
-
-const message = (): HTMLTextAreaElement => screen.getByRole('textbox', { name: 'Message' });
-/** In the list; on phones there is one in the bar. */
-const newChat = (): HTMLElement => screen.getAllByRole('button', { name: 'New chat' })[0] as HTMLElement;
-const log = (): HTMLElement => screen.getByRole('log', { name: 'Conversation' });
-const type = (text: string): void => void fireEvent.input(message(), { target: { value: text } });
 const press = (key: string, init: KeyboardEventInit = {}): boolean =>
   fireEvent.keyDown(message(), { key, bubbles: true, ...init });
-
-async function ask(text: string): Promise<void> {
-  await screen.findByRole('textbox', { name: 'Message' });
-  type(text);
-  await waitFor(() => expect(screen.getByRole('button', { name: 'Send' })).toHaveProperty('disabled', false));
-  fireEvent.click(screen.getByRole('button', { name: 'Send' }));
-}
-
-async function answered(): Promise<void> {
-  await waitFor(() => expect(within(log()).getByText(/tokens\/s/)).toBeTruthy(), { timeout: 3000 });
-}
 
 describe('asking', () => {
   it('loads the default model first and then answers', async () => {

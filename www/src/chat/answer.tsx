@@ -1,7 +1,6 @@
 /** One answer: its Markdown, block by block, then what it cost and what can be done with it. */
-import type { JSX } from 'preact';
-import { memo } from 'preact/compat';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { Component, createRef, type JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { useSession } from '../ui/context';
 import { IconButton } from '../ui/kit';
 import { LoadingCard } from '../ui/loading-card';
@@ -22,14 +21,30 @@ interface BlockProps {
   readonly isGrowing: boolean;
 }
 
-/** The HTML was sanitised when the block was made. Memoised, so that finished blocks are not touched while streaming. */
-const BlockView = memo(({ block, isGrowing }: BlockProps) => {
-  const element = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!isGrowing && element.current) void highlightIn(element.current);
-  }, [block, isGrowing]);
-  return <div ref={element} dangerouslySetInnerHTML={{ __html: block.html }} />;
-});
+/** The HTML was sanitised when the block was made. Finished blocks are not touched while the next ones are written. */
+class BlockView extends Component<BlockProps> {
+  private readonly element = createRef<HTMLDivElement>();
+
+  override shouldComponentUpdate({ block, isGrowing }: BlockProps): boolean {
+    return block !== this.props.block || isGrowing !== this.props.isGrowing;
+  }
+
+  override componentDidMount(): void {
+    this.highlight();
+  }
+
+  override componentDidUpdate(): void {
+    this.highlight();
+  }
+
+  private highlight(): void {
+    if (!this.props.isGrowing && this.element.current) void highlightIn(this.element.current);
+  }
+
+  render(): JSX.Element {
+    return <div ref={this.element} dangerouslySetInnerHTML={{ __html: this.props.block.html }} />;
+  }
+}
 
 export function AnswerView({ message, isLast }: { message: Message; isLast: boolean }): JSX.Element {
   const chat = useChat();

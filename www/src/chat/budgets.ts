@@ -4,6 +4,7 @@
  */
 import { type Signal, signal } from '@preact/signals';
 import type { ChatMessage, ConversationBudget, ConversationSummary, LoadedModel } from '../state/engine';
+import { toProblem } from '../state/problem';
 import type { Settings } from '../state/settings';
 import type { BudgetSettings, SummaryRecord } from './records';
 import type { Thread } from './thread';
@@ -121,12 +122,27 @@ async function summarize(
   const result: Record<string, string> = {};
   // One after the other: all three begin with the same messages, which the cache computes once.
   for (const part of PARTS) {
-    const asked = [...before, ...(messages as readonly ChatMessage[]), { role: 'user', content: ASK[part] } as const];
-    result[part] = await model.complete(asked, abort);
+    result[part] = await askAbout(model, [...before, ...(messages as readonly ChatMessage[])], ASK[part], abort);
   }
   const summary = result as unknown as ConversationSummary;
   thread.patch({ summary: fromSummary(summary, upTo) });
   return summary;
+}
+
+/** Asks about messages; where they do not fit with the question, about the later half of them, and so on. */
+async function askAbout(
+  model: LoadedModel,
+  messages: readonly ChatMessage[],
+  question: string,
+  abort: AbortSignal,
+): Promise<string> {
+  try {
+    return await model.complete([...messages, { role: 'user', content: question }], abort);
+  } catch (error) {
+    if (toProblem(error).code !== 'context_too_long' || messages.length < 2) throw error;
+    const half = messages.findIndex(({ role }, index) => role === 'user' && index >= messages.length / 2);
+    return askAbout(model, half < 0 ? [] : messages.slice(half), question, abort);
+  }
 }
 
 function toSummary({ conversation, profile, task }: SummaryRecord): ConversationSummary {

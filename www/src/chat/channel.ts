@@ -18,5 +18,15 @@ export function openChannel(onNews: (news: ChatNews) => void): NewsChannel {
   if (typeof BroadcastChannel === 'undefined') return { tell: () => undefined, close: () => undefined };
   const channel = new BroadcastChannel(NAME);
   channel.onmessage = ({ data }: MessageEvent<ChatNews>) => onNews(data);
-  return { tell: (news) => channel.postMessage(news), close: () => channel.close() };
+  let isOpen = true;
+  return {
+    tell: (news) => {
+      // A write that was under way when the page let go of everything.
+      if (isOpen) channel.postMessage(news);
+    },
+    close: () => {
+      isOpen = false;
+      channel.close();
+    },
+  };
 }

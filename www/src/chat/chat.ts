@@ -174,7 +174,7 @@ export class Chat {
     });
     if (thread.nodes.peek().size > 0) {
       void this.library.removeMessages(thread.id, [question.id, answer.id]);
-      void this.library.update(thread.id, { leaf: question.parent });
+      void this.library.update(thread.id, thread.takeUnsaved());
     } else {
       thread.isStored = false;
       void this.library.delete(thread.id);
@@ -216,7 +216,7 @@ export class Chat {
     if (this.busy.peek()) return;
     const leaf = thread.leafBelow(id);
     thread.patch({ leaf });
-    void this.library.update(thread.id, { leaf });
+    void this.library.update(thread.id, thread.takeUnsaved());
   }
 
   /** Stops the answer under way, and the load it waits for. */
@@ -241,13 +241,14 @@ export class Chat {
   private patch(fields: Partial<ConversationRecord>): void {
     const thread = this.thread.peek();
     thread.patch(fields);
-    if (thread.isStored) void this.library.update(thread.id, fields);
+    if (thread.isStored) void this.library.update(thread.id, thread.takeUnsaved());
   }
 
   async rename(id: string, title: string): Promise<void> {
     const fields = { title: title.trim(), isTitled: true };
     if (fields.title === '') return;
     this.threads.get(id)?.patch(fields);
+    this.threads.get(id)?.takeUnsaved();
     await this.library.update(id, fields);
   }
 
@@ -269,8 +270,7 @@ export class Chat {
   /** Writes messages and the conversation's fields; a new conversation becomes a stored one. */
   private async save(thread: Thread, messages: readonly Message[]): Promise<void> {
     const isNew = !thread.isStored;
-    const { leaf, title, summary } = thread.record.peek();
-    const fields = { leaf, title, summary, updated: Date.now() };
+    const fields = { ...thread.takeUnsaved(), leaf: thread.record.peek().leaf, updated: Date.now() };
     if (isNew) {
       thread.isStored = true;
       this.threads.set(thread.id, thread);

@@ -61,9 +61,20 @@ export class Thread {
     return this.record.peek().id;
   }
 
+  /** Fields that were changed here and are not written yet: only these are, so that other tabs' changes stay. */
+  private unsaved: Partial<ConversationRecord> = {};
+
   /** Changes fields in memory. */
   patch(change: Partial<ConversationRecord>): void {
+    this.unsaved = { ...this.unsaved, ...change };
     this.record.value = { ...this.record.peek(), ...change };
+  }
+
+  /** The fields to write now; they then count as written. */
+  takeUnsaved(): Partial<ConversationRecord> {
+    const fields = this.unsaved;
+    this.unsaved = {};
+    return fields;
   }
 
   /** Messages with the same parent, this one included, oldest first. */
@@ -101,25 +112,23 @@ export class Thread {
   }
 
   /**
-   * Takes over what the store has by now. `isMine` names the messages that this tab is writing: what it has of them is
-   * newer. The branch that is shown stays, if its end is still there.
+   * Takes over what the store had a moment ago. `isMine` names the messages that this tab is writing: what it has of them is
+   * newer. Messages that are only here are not written yet. The branch that is shown stays.
    */
   merge(record: ConversationRecord, messages: readonly MessageRecord[], isMine: (id: string) => boolean): void {
-    const known = this.nodes.peek();
-    const next = new Map<string, Message>();
+    const next = new Map(this.nodes.peek());
     batch(() => {
       for (const message of messages) {
         const { id, text, status, stats, problem } = message;
-        const here = known.get(id);
-        if (here && !isMine(id)) here.state.value = { text, status, stats, problem };
-        next.set(id, here ?? toMessage(message));
+        const here = next.get(id);
+        if (!here) next.set(id, toMessage(message));
+        else if (!isMine(id)) here.state.value = { text, status, stats, problem };
       }
-      for (const [id, message] of known) if (isMine(id)) next.set(id, message);
       this.nodes.value = next;
       const leaf = this.record.peek().leaf;
       const kept = leaf !== null && next.has(leaf) ? leaf : record.leaf;
       // What another tab appended behind the end that is shown here is shown too.
-      this.record.value = { ...record, leaf: kept === null ? null : newestLeaf(next, kept) };
+      this.record.value = { ...record, ...this.unsaved, leaf: kept === null ? null : newestLeaf(next, kept) };
     });
   }
 
