@@ -54,6 +54,8 @@ export default defineConfig(({ mode }) => {
       target: 'es2022',
       outDir: 'dist',
       emptyOutDir: true,
+      // For scripts/page-size.mjs.
+      manifest: true,
       // Files, not data: URLs, which the policy does not allow for scripts and workers.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },

@@ -55,7 +55,7 @@ describe(`the page offline in ${BROWSER}`, () => {
     server = await start([0]);
     opened = await launch({ browser: BROWSER });
     page = opened.page;
-    address = `${server.url}${BASE.slice(1)}?model=${MODEL}&temperature=0&max_tokens=8&lang=en&context_length=1024`;
+    address = `${server.url}${BASE.slice(1)}?model=${MODEL}&temperature=0&max_tokens=8&lang=en`;
     await page.goto(address);
   });
 

@@ -1,0 +1,42 @@
+// What a first visit loads before the engine: script and style of the frame and the chat, as a server would send them.
+import fs from 'node:fs';
+import path from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+import { pageDist } from './paths.mjs';
+import { say, UserError } from './shell.mjs';
+
+/** Brotli, script and style together. */
+export const MAX_FIRST_LOAD_BYTES = 250_000;
+
+/** Files that the page and then the chat need, by Vite's manifest: what is imported at once, without what comes later. */
+export function firstLoad(manifest) {
+  const files = new Set();
+  const seen = new Set();
+  const visit = (key) => {
+    const chunk = manifest[key];
+    if (chunk === undefined || seen.has(key)) return;
+    seen.add(key);
+    for (const file of [chunk.file, ...(chunk.css ?? [])]) files.add(file);
+    for (const imported of chunk.imports ?? []) visit(imported);
+  };
+  visit('index.html');
+  visit('src/chat/view.tsx');
+  return [...files];
+}
+
+/** Fails when a first visit loads too much. */
+export function checkPageSize() {
+  const manifest = JSON.parse(fs.readFileSync(path.join(pageDist, '.vite', 'manifest.json'), 'utf8'));
+  const files = firstLoad(manifest);
+  const bytes = files.reduce(
+    (sum, file) => sum + brotliCompressSync(fs.readFileSync(path.join(pageDist, file))).length,
+    0,
+  );
+  if (!manifest['src/chat/view.tsx'] || bytes > MAX_FIRST_LOAD_BYTES) {
+    throw new UserError(
+      `a first visit loads ${bytes} bytes of script and style, ${MAX_FIRST_LOAD_BYTES} are allowed`,
+      'import what is not needed at once when it is needed: `npx vite build` in www/ lists the files',
+    );
+  }
+  say(`first load: ${(bytes / 1000).toFixed(1)} kB of script and style (Brotli) in ${files.length} files`);
+}
