@@ -124,7 +124,12 @@ async function accessibility(page) {
 }
 
 const root = await mkdtemp(join(tmpdir(), 'pagewise-fake-'));
-await build({ mode: 'fake', logLevel: 'warn', build: { outDir: root, emptyOutDir: true } });
+await build({
+  configFile: join(here, '../vite.config.ts'),
+  mode: 'fake',
+  logLevel: 'warn',
+  build: { outDir: root, emptyOutDir: true },
+});
 await mkdir(outDir, { recursive: true });
 const server = await serve(root);
 const browser = await puppeteer.launch({

@@ -160,7 +160,8 @@ export class Chat {
 
   private async answer(thread: Thread, question: Message): Promise<void> {
     const answer = thread.add('assistant', question.id, NEW_ANSWER);
-    await this.save(thread, [question, answer]);
+    // Not waited for: a browser whose storage is slow or stuck still answers. Writes keep their order.
+    void this.save(thread, [question, answer]);
     const result = await this.answering.run(thread, answer);
     if (result === 'no_model') this.takeBack(thread, question, answer);
   }
@@ -194,7 +195,7 @@ export class Chat {
     }
     change(answer, NEW_ANSWER);
     thread.patch({ leaf: answer.id });
-    await this.save(thread, [answer]);
+    void this.save(thread, [answer]);
     await this.answering.run(thread, answer);
   }
 
