@@ -152,7 +152,6 @@ export const chat = {
   promptsNone: 'Save a prompt under a name to use it again. Every change is kept as a version.',
   versionsOf: 'Versions of {name}',
   takeVersion: 'Put {name} into the field',
-  restoreVersion: 'Restore',
   deletePrompt: 'Delete {name}',
   promptDeleted: '{name} was deleted with its versions.',
   losesTokens: {

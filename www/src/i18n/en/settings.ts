@@ -32,7 +32,6 @@ export const settings = {
   modelsUnread: 'The list of models could not be read. Files and addresses work.',
   loaded: 'Loaded',
   load: 'Load',
-  stored: 'On this device',
   fromComputer: 'From this computer',
   chooseFile: 'Choose a .gguf file',
   modelFile: 'Model file',

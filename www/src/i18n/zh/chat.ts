@@ -152,7 +152,6 @@ export const chat: Translation<typeof en> = {
   promptsNone: '把提示词存成一个名称以便重复使用。每次修改都会保留为一个版本。',
   versionsOf: '{name} 的版本',
   takeVersion: '把 {name} 放入输入框',
-  restoreVersion: '恢复',
   deletePrompt: '删除 {name}',
   promptDeleted: '已删除 {name} 及其所有版本。',
   losesTokens: { other: '这会清空此对话的缓存：现在缓存的 {count} 个 token 需要重新计算。' },

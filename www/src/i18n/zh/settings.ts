@@ -34,7 +34,6 @@ export const settings: Translation<typeof en> = {
   modelsUnread: '无法读取模型列表。文件和地址仍可使用。',
   loaded: '已加载',
   load: '加载',
-  stored: '已在本设备',
   fromComputer: '来自这台电脑',
   chooseFile: '选择 .gguf 文件',
   modelFile: '模型文件',
