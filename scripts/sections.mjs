@@ -5,6 +5,7 @@ import { checkApi } from './api-docs.mjs';
 import { checkLicences } from './licences.mjs';
 import { packageBin } from './packages.mjs';
 import { buildPackage, buildPage, buildTypes } from './page.mjs';
+import { checkPageSize } from './page-size.mjs';
 import { root } from './paths.mjs';
 import { TARGET } from './rust.mjs';
 import { attempt, say } from './shell.mjs';
@@ -109,7 +110,19 @@ export function sections() {
         checkWasmSize();
       }),
     },
-    { name: 'page build', browsers: true, run: checkThat(buildPage) },
+    {
+      name: 'page build and size',
+      browsers: true,
+      run: checkThat(async () => {
+        await buildPage();
+        checkPageSize();
+      }),
+    },
+    {
+      name: 'page states and accessibility',
+      browsers: true,
+      run: check(...node(['www/tests/screenshots.mjs', '--quick'])),
+    },
     { name: 'consumers', browsers: true, run: nodeTests(['tests/consumers/consumers.test.mjs']) },
     ...(wasmTests().length > 0
       ? [

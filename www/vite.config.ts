@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { offline } from './build/offline';
 
 /**
  * What the page may do. It is a meta tag so that it holds on any static host; `frame-ancestors` cannot be set this way
@@ -13,6 +14,7 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   "img-src 'self' data: blob:",
   "connect-src 'self' https: blob:",
+  "manifest-src 'self'",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -42,9 +44,9 @@ export default defineConfig(({ mode }) => {
     root: local('.'),
     // Relative, so that the built folder can be served from any path.
     base: './',
-    resolve: { alias: fake ? { pagewise: local('tests/fake-engine.ts') } : {} },
+    resolve: { alias: fake ? [{ find: /^pagewise$/, replacement: local('tests/fake-engine.ts') }] : [] },
     esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
-    plugins: [contentSecurityPolicy()],
+    plugins: [contentSecurityPolicy(), offline()],
     worker: { format: 'es' },
     // The package resolves its worker and .wasm by import.meta.url, which pre-bundling would move.
     optimizeDeps: { exclude: ['pagewise'] },
@@ -52,6 +54,8 @@ export default defineConfig(({ mode }) => {
       target: 'es2022',
       outDir: 'dist',
       emptyOutDir: true,
+      // For scripts/page-size.mjs.
+      manifest: true,
       // Files, not data: URLs, which the policy does not allow for scripts and workers.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },

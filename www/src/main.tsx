@@ -1,8 +1,17 @@
 /** Starts the page. */
 import { render } from 'preact';
-import { App } from './state/app';
+import { followLang } from './i18n/lang';
+import { workOffline } from './offline/offline';
+import { Frame } from './shell/frame';
+import { followScheme } from './shell/scheme';
+import { Session } from './state/session';
 import './styles/index.css';
-import { Page } from './ui/page';
 
+followLang();
+followScheme();
 const root = document.getElementById('app');
-if (root) render(<Page app={new App()} />, root);
+if (root) {
+  const session = new Session();
+  render(<Frame session={session} />, root);
+  workOffline(session);
+}

@@ -4,10 +4,15 @@
  *
  * What happens is chosen by the model's address or id: one that contains an error code fails with it.
  */
+import { ConversationBudget } from '../../js/src/budget';
 import { ERROR_CODES, type ErrorCode, PagewiseError } from '../../js/src/errors';
 import type {
+  CacheMiss,
+  ChatCompletion,
   ChatCompletionChunk,
+  ChatCompletionCreateParams,
   ChatCompletionCreateParamsStreaming,
+  ChatMessage,
   EngineInfo,
   LoadOptions,
   ModelSource,
@@ -16,6 +21,7 @@ import type {
 
 export * from '../../js/src/errors';
 export type * from '../../js/src/types';
+export { ConversationBudget };
 
 /** Knobs of the fake, settable by a test or, in the browser, as `window.fakeEngine`. */
 export interface FakeOptions {
@@ -29,8 +35,10 @@ export interface FakeOptions {
   failCode: ErrorCode | null;
   /** Stops answering after this many words until it is cancelled; null runs through. */
   holdAnswerAt: number | null;
-  /** Tokens of every prompt. */
-  promptTokens: number;
+  /** Tokens of every prompt; null counts its words. */
+  promptTokens: number | null;
+  /** Tokens of a context without a setting. */
+  contextLength: number;
 }
 
 export const fakeOptions: FakeOptions = {
@@ -39,7 +47,8 @@ export const fakeOptions: FakeOptions = {
   holdLoadAt: null,
   failCode: null,
   holdAnswerAt: null,
-  promptTokens: 24,
+  promptTokens: null,
+  contextLength: 8192,
 };
 
 /** The requests made, newest last. */
@@ -66,8 +75,30 @@ const MESSAGES: Readonly<Record<string, string>> = {
   no_webgpu: 'navigator.gpu is missing in the worker',
 };
 
+/** Models that are stored, by address or id. */
+export const fakeStored = new Set<string>();
+
 export class Engine {
+  static readonly models = {
+    list: () =>
+      Promise.resolve(
+        [...fakeStored].map((id) => ({
+          urls: [id],
+          id,
+          name: id,
+          storedBytes: TOTAL_BYTES,
+          totalBytes: TOTAL_BYTES,
+          isComplete: true,
+        })),
+      ),
+    has: (source: ModelSource) => Promise.resolve(fakeStored.has(sourceName(source))),
+    delete: (source: ModelSource) => Promise.resolve(fakeStored.delete(sourceName(source))),
+  };
+
   readonly chat = { completions: { create: this.create.bind(this) } };
+  readonly cache = { explain: this.explain.bind(this) };
+  /** Texts of prompts and answers that were computed. */
+  private readonly computed: string[] = [];
 
   private constructor(readonly info: EngineInfo) {}
 
@@ -85,6 +116,7 @@ export class Engine {
     }
     options.onProgress?.({ phase: 'compile', loadedBytes: TOTAL_BYTES, totalBytes: TOTAL_BYTES });
     await pause(options.signal);
+    if (options.store) fakeStored.add(name);
     return new Engine(fakeInfo(name, options));
   }
 
@@ -92,42 +124,90 @@ export class Engine {
     return Promise.resolve();
   }
 
-  private async create(
+  /** The messages as a text: `<role>content` one after another. */
+  applyTemplate(messages: readonly ChatMessage[]): Promise<string> {
+    return Promise.resolve(render(messages));
+  }
+
+  /** A token for each word. */
+  tokenize(text: string): Promise<number[]> {
+    return Promise.resolve(words(text).map((word) => [...word].reduce((sum, char) => sum + char.charCodeAt(0), 0)));
+  }
+
+  private explain(request: ChatCompletionCreateParams) {
+    const { prompt, cached, miss } = this.lookUp(request.messages);
+    if (prompt > this.info.contextLength) return Promise.reject(tooLong(prompt, this.info.contextLength));
+    return Promise.resolve({ prompt_tokens: prompt, cached_tokens: cached, miss, doctor: null });
+  }
+
+  /** What the cache has of some messages: the longest beginning, in words, that something computed has too. */
+  private lookUp(messages: readonly ChatMessage[]): { prompt: number; cached: number; miss: CacheMiss | null } {
+    const wanted = words(render(messages));
+    const prompt = fakeOptions.promptTokens ?? wanted.length;
+    const shared = this.computed.map((text) => {
+      const has = words(text);
+      const end = wanted.findIndex((word, index) => has[index] !== word);
+      return end < 0 ? wanted.length : end;
+    });
+    const cached = Math.min(Math.max(0, prompt - 1), Math.max(0, ...shared));
+    const reason = this.computed.length === 0 ? 'cold' : 'differs';
+    const miss = cached < prompt - 1 ? ({ position: cached, reason, expected: null, found: null } as const) : null;
+    return { prompt, cached, miss };
+  }
+
+  private create(
     params: ChatCompletionCreateParamsStreaming,
+    options?: RequestOptions,
+  ): Promise<AsyncIterable<ChatCompletionChunk>>;
+  private create(params: ChatCompletionCreateParams, options?: RequestOptions): Promise<ChatCompletion>;
+  private async create(
+    params: ChatCompletionCreateParams,
     { signal }: RequestOptions = {},
-  ): Promise<AsyncIterable<ChatCompletionChunk>> {
-    fakeRequests.push(params);
-    const [asked, allowed] = [fakeOptions.promptTokens + (params.max_tokens ?? 1), this.info.contextLength];
-    if (asked > allowed) {
-      throw new PagewiseError('context_too_long', `context too long: ${asked} tokens asked, ${allowed} allowed`);
-    }
-    return this.stream(params, signal);
+  ): Promise<AsyncIterable<ChatCompletionChunk> | ChatCompletion> {
+    fakeRequests.push(params as ChatCompletionCreateParamsStreaming);
+    const asked = this.lookUp(params.messages).prompt + (params.max_tokens ?? 1);
+    if (asked > this.info.contextLength) throw tooLong(asked, this.info.contextLength);
+    const stream = this.stream(params, signal);
+    if (params.stream) return stream;
+    let content = '';
+    for await (const chunk of stream) content += chunk.choices[0]?.delta.content ?? '';
+    return {
+      choices: [{ index: 0, message: { role: 'assistant', content, refusal: null } }],
+    } as unknown as ChatCompletion;
   }
 
   private async *stream(
-    params: ChatCompletionCreateParamsStreaming,
+    params: ChatCompletionCreateParams,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<ChatCompletionChunk> {
-    const words = fakeOptions.answer.match(/\S+\s*|\s+/g) ?? [];
-    const room = this.info.contextLength - fakeOptions.promptTokens;
-    const numWords = Math.min(words.length, params.max_tokens ?? room);
+    const found = this.lookUp(params.messages);
+    const promptTokens = found.prompt;
+    const said = fakeOptions.answer.match(/\S+\s*|\s+/g) ?? [];
+    const room = this.info.contextLength - promptTokens;
+    const numWords = Math.min(said.length, params.max_tokens ?? room);
     await pause(signal);
-    for (const [index, word] of words.slice(0, numWords).entries()) {
+    for (const [index, word] of said.slice(0, numWords).entries()) {
       if (fakeOptions.holdAnswerAt === index) await forever(signal);
       if (fakeOptions.failCode && index === 4) throw fakeError(fakeOptions.failCode);
       yield this.chunk({ delta: { content: word } });
       await pause(signal);
     }
-    yield this.chunk({ finish_reason: numWords < words.length ? 'length' : 'stop' });
-    const { promptTokens } = fakeOptions;
+    const content = said.slice(0, numWords).join('');
+    this.computed.push(render([...params.messages, { role: 'assistant', content }]));
+    yield this.chunk({ finish_reason: numWords < said.length ? 'length' : 'stop' });
     const usage = {
       prompt_tokens: promptTokens,
       completion_tokens: numWords,
       total_tokens: promptTokens + numWords,
-      prompt_tokens_details: { cached_tokens: 0 },
+      prompt_tokens_details: { cached_tokens: found.cached },
+    };
+    const cache = {
+      read_tokens: found.cached,
+      written_tokens: promptTokens - found.cached + numWords,
+      miss: found.miss,
     };
     const timings = { queue_ms: 1, ttft_ms: 182, tpot_ms: 23.4, prefill_tokens_per_s: 131, decode_tokens_per_s: 42.7 };
-    yield { ...this.chunk({}), choices: [], usage, timings };
+    yield { ...this.chunk({}), choices: [], usage, timings, cache };
   }
 
   private chunk(choice: Partial<ChatCompletionChunk['choices'][number]>): ChatCompletionChunk {
@@ -148,7 +228,7 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
     architecture: 'llama',
     quantisation: 'Q4_1',
     numParameters: 134_515_008,
-    contextLength: options.contextLength ?? 8192,
+    contextLength: options.contextLength ?? fakeOptions.contextLength,
     trainedContextLength: 8192,
     vocabSize: 49_152,
     kv: options.kv ?? 'f16',
@@ -163,6 +243,18 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
       features: ['subgroups'],
     },
   };
+}
+
+function words(text: string): string[] {
+  return text.match(/\S+/g) ?? [];
+}
+
+function render(messages: readonly ChatMessage[]): string {
+  return messages.map(({ role, content }) => `<${role}> ${String(content)}`).join(' ');
+}
+
+function tooLong(asked: number, allowed: number): PagewiseError {
+  return new PagewiseError('context_too_long', `context too long: ${asked} tokens asked, ${allowed} allowed`);
 }
 
 function fakeError(code: ErrorCode): PagewiseError {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderBlocks } from '../src/markdown';
+import { renderBlocks } from '../src/chat/markdown';
 
 const html = (markdown: string): string =>
   renderBlocks(markdown)
@@ -73,7 +73,7 @@ describe('renderBlocks', () => {
   it('nesting deeper than the stack is shown as it was written', () => {
     const text = '>'.repeat(20_000);
     const blocks = renderBlocks(text);
-    expect(blocks).toEqual([{ source: text, html: `<p>${'&gt;'.repeat(20_000)}</p>`, text }]);
+    expect(blocks).toEqual([{ source: text, html: `<p>${'&gt;'.repeat(20_000)}</p>`, text, lang: 'en' }]);
     expect(html(`${'1. '.repeat(8000)}<img src=x onerror=alert(1)>`)).not.toContain('<img');
   });
 

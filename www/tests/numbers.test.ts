@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatMs, formatRate, formatSeconds } from '../src/format';
+import { formatRate } from '../src/i18n/core';
+import { formatBytes, formatMs, formatSeconds } from '../src/i18n/format';
 import { PaceMeter } from '../src/state/progress';
 
 describe('format', () => {

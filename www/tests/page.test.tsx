@@ -1,50 +1,13 @@
-import { fireEvent, render, screen, waitFor, within } from '@testing-library/preact';
+import { fireEvent, screen, waitFor, within } from '@testing-library/preact';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { App } from '../src/state/app';
-import { Page } from '../src/ui/page';
 import { fakeLoads, fakeOptions, fakeRequests } from './fake-engine';
+import { answered, ask, closePage, log, MODEL, message, newChat, open, prepare, type } from './open-page';
 
-const MODEL = 'smollm2-135m-instruct';
-const DEFAULTS = { ...fakeOptions };
+beforeEach(prepare);
+afterEach(() => closePage());
 
-beforeEach(() => {
-  Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: () => Promise.resolve({}) }, configurable: true });
-  const registry = {
-    models: [
-      { id: MODEL, name: 'SmolLM2 135M Instruct', bytes: 98_362_432, quantisation: 'Q4_1', licence: 'Apache-2.0' },
-    ],
-  };
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(registry))));
-});
-
-afterEach(() => {
-  Object.assign(fakeOptions, DEFAULTS);
-  fakeRequests.length = 0;
-  fakeLoads.length = 0;
-  vi.unstubAllGlobals();
-});
-
-function open(search = ''): App {
-  const app = new App(search);
-  render(<Page app={app} />);
-  return app;
-}
-
-const message = (): HTMLTextAreaElement => screen.getByRole('textbox', { name: 'Message' });
-const log = (): HTMLElement => screen.getByRole('log', { name: 'Conversation' });
-const type = (text: string): void => void fireEvent.input(message(), { target: { value: text } });
 const press = (key: string, init: KeyboardEventInit = {}): boolean =>
   fireEvent.keyDown(message(), { key, bubbles: true, ...init });
-
-async function ask(text: string): Promise<void> {
-  type(text);
-  await waitFor(() => expect(screen.getByRole('button', { name: 'Send' })).toHaveProperty('disabled', false));
-  fireEvent.click(screen.getByRole('button', { name: 'Send' }));
-}
-
-async function answered(): Promise<void> {
-  await waitFor(() => expect(within(log()).getByText(/tokens\/s/)).toBeTruthy(), { timeout: 3000 });
-}
 
 describe('asking', () => {
   it('loads the default model first and then answers', async () => {
@@ -183,7 +146,7 @@ describe('after an answer', () => {
     open(`?model=${MODEL}`);
     await ask('Old');
     await answered();
-    fireEvent.click(screen.getByRole('button', { name: 'New chat' }));
+    fireEvent.click(newChat());
     await waitFor(() => expect(log().textContent).not.toContain('Old'));
     await ask('New');
     await waitFor(() => expect(fakeRequests).toHaveLength(2));
@@ -192,11 +155,10 @@ describe('after an answer', () => {
 
   it('stops the old answer when a new chat starts', async () => {
     fakeOptions.holdAnswerAt = 3;
-    const app = open(`?model=${MODEL}`);
+    open(`?model=${MODEL}`);
     await ask('Old');
     await waitFor(() => expect(log().textContent).toContain('Light bends as'));
-    fireEvent.click(screen.getByRole('button', { name: 'New chat' }));
-    await waitFor(() => expect(app.busy.value).toBe(false));
+    fireEvent.click(newChat());
     expect(log().textContent).not.toContain('Light');
   });
 });
@@ -253,7 +215,7 @@ describe('problems', () => {
   it('of a dropped file show the engine’s message', async () => {
     open();
     const drop = new Event('drop', { bubbles: true, cancelable: true });
-    Object.assign(drop, { dataTransfer: { types: ['Files'], files: [new File(['PK'], 'corrupt_model.zip')] } });
+    Object.assign(drop, { dataTransfer: { types: ['Files'], files: [new File(['PK'], 'corrupt_model.gguf')] } });
     fireEvent(window, drop);
     expect((await screen.findByRole('alert')).textContent).toContain('not a GGUF file: it begins with 50 4b 03 04');
     expect(drop.defaultPrevented).toBe(true);

@@ -66,7 +66,7 @@ describe('defaults', () => {
 describe('address', () => {
   it('sets every setting by its OpenAI name', () => {
     const { model, settings, problems } = readAddress(
-      '?model=smollm2-135m-instruct&temperature=0&top_p=0.9&top_k=0&min_p=0.1&repetition_penalty=1&max_tokens=32&seed=3&context_length=512&kv=f32&system=Hi',
+      '?model=smollm2-135m-instruct&temperature=0&top_p=0.9&top_k=0&min_p=0.1&repetition_penalty=1&max_tokens=32&seed=3&context_length=512&kv=f32&store=0&system=Hi',
     );
     expect(model).toBe('smollm2-135m-instruct');
     expect(problems).toEqual([]);
@@ -80,6 +80,7 @@ describe('address', () => {
       seed: 3,
       contextLength: 512,
       kvFormat: 'f32',
+      storeModels: false,
       systemPrompt: 'Hi',
     });
   });
@@ -88,8 +89,7 @@ describe('address', () => {
     const { settings, problems } = readAddress('?temperature=9&max_tokens=a&kv=q4&top_k=');
     expect(settings).toEqual({});
     expect(problems).toHaveLength(4);
-    expect(problems[0]).toContain('temperature=9');
-    expect(problems[0]).toContain('from 0 to 2');
+    expect(problems[0]).toEqual({ param: 'temperature', value: '9', allowed: [0, 2] });
   });
 
   it('asks for nothing when empty', () => {

@@ -1,7 +1,11 @@
 /** What the page needs from the `pagewise` package, in the page's words. The only file that imports it. */
 import {
+  type BudgetOptions,
+  type CacheMiss,
   type ChatCompletionChunk,
   type ChatCompletionCreateParamsStreaming,
+  ConversationBudget,
+  type ConversationSummary,
   Engine,
   type EngineInfo,
   type LoadOptions,
@@ -9,6 +13,8 @@ import {
 } from 'pagewise';
 import { type ModelChoice, REGISTRY_URL, toSource } from './models';
 import type { Settings } from './settings';
+
+export type { ConversationBudget, ConversationSummary };
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant';
@@ -20,6 +26,8 @@ export interface AnswerStats {
   /** Tokens of the prompt that were known from before. */
   readonly cachedTokens: number;
   readonly answerTokens: number;
+  /** Why no more of the prompt was reused, and from which token on; null if nothing more could be. */
+  readonly miss: Pick<CacheMiss, 'reason' | 'position'> | null;
   /** From sending to the first words. */
   readonly ttftMs: number | null;
   /** null for an answer of one token, which has no pace. */
@@ -42,7 +50,7 @@ export interface LoadReport {
   readonly totalBytes: number | null;
 }
 
-export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat'> {
+export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'> {
   readonly signal: AbortSignal;
   readonly onProgress: (report: LoadReport) => void;
 }
@@ -50,8 +58,16 @@ export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat'
 /** A model in GPU memory. */
 export interface LoadedModel {
   readonly info: EngineInfo;
+  /** The whole API, for the labs. */
+  readonly engine: Engine;
   /** Streams the answer to `messages`. Leaving the loop or aborting `signal` cancels it. */
   answer(messages: readonly ChatMessage[], settings: Settings, signal: AbortSignal): AsyncIterable<AnswerPart>;
+  /** A short answer at once, always the likeliest words: for summaries. */
+  complete(messages: readonly ChatMessage[], signal: AbortSignal): Promise<string>;
+  /** Tokens of what would be sent, and how many of them the cache has now. Computes nothing. */
+  count(messages: readonly ChatMessage[]): Promise<{ promptTokens: number; cachedTokens: number }>;
+  /** A budget that counts this model's tokens. */
+  createBudget(options: Omit<BudgetOptions, 'countTokens'>): ConversationBudget;
   /** Frees the GPU memory. */
   unload(): Promise<void>;
 }
@@ -62,6 +78,8 @@ export async function loadModel(choice: ModelChoice, request: LoadRequest): Prom
     signal: request.signal,
     registry: new URL(REGISTRY_URL, document.baseURI),
     kv: request.kvFormat,
+    // Files are read where they are; what comes from a server is kept if the visitor lets it.
+    store: request.storeModels && choice.kind !== 'files',
     onProgress: ({ phase, loadedBytes, totalBytes }) =>
       request.onProgress({ phase, loadedBytes, totalBytes: totalBytes > 0 ? totalBytes : null }),
   };
@@ -69,9 +87,54 @@ export async function loadModel(choice: ModelChoice, request: LoadRequest): Prom
   const engine = await Engine.load(toSource(choice), options);
   return {
     info: engine.info,
+    engine,
     answer: (messages, settings, signal) => streamAnswer(engine, messages, settings, signal),
+    complete: (messages, signal) => complete(engine, messages, signal),
+    count: (messages) => count(engine, messages),
+    createBudget: (budget) => new ConversationBudget({ ...budget, countTokens: (all) => countTokens(engine, all) }),
     unload: () => Promise.resolve(engine.unload()),
   };
+}
+
+async function count(
+  engine: Engine,
+  messages: readonly ChatMessage[],
+): Promise<{ promptTokens: number; cachedTokens: number }> {
+  try {
+    const { prompt_tokens, cached_tokens } = await engine.cache.explain({ messages: [...messages] });
+    return { promptTokens: prompt_tokens, cachedTokens: cached_tokens };
+  } catch (error) {
+    // A prompt that does not fit has no place in the cache, but a length.
+    if (!(error instanceof PagewiseError) || error.code !== 'context_too_long') throw error;
+    return { promptTokens: await countTokens(engine, messages), cachedTokens: 0 };
+  }
+}
+
+/** Tokens of messages as the template writes them. */
+async function countTokens(engine: Engine, messages: Parameters<Engine['applyTemplate']>[0]): Promise<number> {
+  const text = await engine.applyTemplate(messages);
+  return (await engine.tokenize(text, { parseSpecial: true })).length;
+}
+
+const SUMMARY_TOKENS = 120;
+
+async function complete(engine: Engine, messages: readonly ChatMessage[], signal: AbortSignal): Promise<string> {
+  const { choices } = await engine.chat.completions.create(
+    { messages: [...messages], temperature: 0, max_tokens: SUMMARY_TOKENS },
+    { signal },
+  );
+  return choices[0]?.message.content.trim() ?? '';
+}
+
+/** Models that are kept on this device. */
+export async function storedModels(): Promise<{ id: string; name: string; bytes: number }[]> {
+  const models = await Engine.models.list();
+  return models.map(({ id, name, urls, storedBytes }) => ({ id: urls[0] ?? id, name, bytes: storedBytes }));
+}
+
+/** Removes a stored model, by the id that `storedModels` gave it. */
+export async function deleteStoredModel(id: string): Promise<void> {
+  await Engine.models.delete(id);
 }
 
 async function* streamAnswer(
@@ -96,6 +159,7 @@ async function* streamAnswer(
         promptTokens: chunk.usage.prompt_tokens,
         cachedTokens: chunk.usage.prompt_tokens_details.cached_tokens,
         answerTokens,
+        miss: chunk.cache?.miss ? { reason: chunk.cache.miss.reason, position: chunk.cache.miss.position } : null,
         ttftMs: timings?.ttft_ms ?? null,
         decodeTokensPerS: timings?.decode_tokens_per_s || null,
         cutBy: isCut ? limit : null,

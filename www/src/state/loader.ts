@@ -1,6 +1,6 @@
 /** Loads one model at a time and says how far it is. */
 import { type Signal, signal } from '@preact/signals';
-import { type LoadedModel, type LoadPhase, loadModel } from './engine';
+import type { LoadedModel, LoadPhase } from './engine';
 import { choiceName, type ModelChoice } from './models';
 import { isCancelled, type Problem, toProblem } from './problem';
 import { type Pace, PaceMeter } from './progress';
@@ -23,12 +23,12 @@ export type ModelState =
 const NO_PACE: Pace = { bytesPerS: null, secondsLeft: null };
 
 /** The parts of the settings that hold for as long as a model is loaded. */
-export type LoadSettings = Pick<Settings, 'contextLength' | 'kvFormat'>;
+export type LoadSettings = Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'>;
 
 export class ModelLoader {
   readonly state: Signal<ModelState> = signal({ kind: 'none' });
   /** The settings the current model was loaded with. */
-  loadedWith: LoadSettings | null = null;
+  loadedWith: Pick<Settings, 'contextLength' | 'kvFormat'> | null = null;
   private abort: AbortController | null = null;
   private current: Promise<LoadedModel | null> | null = null;
 
@@ -67,6 +67,14 @@ export class ModelLoader {
     this.state.value = { kind: 'failed', choice: state.choice, problem };
   }
 
+  /** Frees the loaded model, or ends the load under way. */
+  async unload(): Promise<void> {
+    this.cancel();
+    const state = this.state.peek();
+    this.state.value = { kind: 'none' };
+    if (state.kind === 'ready') await state.model.unload();
+  }
+
   private async run(
     choice: ModelChoice,
     settings: LoadSettings,
@@ -78,6 +86,8 @@ export class ModelLoader {
     try {
       // First, so that both models never have to fit at once.
       await old?.unload();
+      // The engine's module comes with the first model.
+      const { loadModel } = await import('./engine');
       const model = await loadModel(choice, {
         ...settings,
         signal: abort.signal,

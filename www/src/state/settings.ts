@@ -2,7 +2,7 @@
  * What the visitor can set: sampling, system prompt, and how a model is loaded.
  *
  * Kept in `localStorage` and, for links and tests, preset by the page's address (`?temperature=0&max_tokens=32`).
- * Values from the address hold for this visit only. Nothing else of the visitor's is stored.
+ * Values from the address hold for this visit only.
  */
 
 /** Number format of the KV cache. */
@@ -29,6 +29,8 @@ export interface Settings {
   contextLength: number | null;
   /** Takes effect on the next load. */
   kvFormat: KvFormat;
+  /** Whether a model that is loaded from a server is kept on this device, for use without a network. */
+  storeModels: boolean;
 }
 
 export const DEFAULT_SETTINGS: Readonly<Settings> = {
@@ -42,18 +44,17 @@ export const DEFAULT_SETTINGS: Readonly<Settings> = {
   systemPrompt: '',
   contextLength: null,
   kvFormat: 'f16',
+  storeModels: true,
 };
 
 type NumberKey = 'temperature' | 'topP' | 'topK' | 'minP' | 'repetitionPenalty' | 'maxTokens';
 type OptionalNumberKey = 'seed' | 'contextLength';
 
-/** How one number is named, bounded and explained. */
+/** How one number is named and bounded. What it is called on the screen is in the catalogue `settings`. */
 export interface NumberField<Key extends string = NumberKey | OptionalNumberKey> {
   readonly key: Key;
   /** Its name in the page's address, as in OpenAI's requests. */
   readonly param: string;
-  readonly label: string;
-  readonly help: string;
   readonly min: number;
   readonly max: number;
   readonly step: number;
@@ -64,8 +65,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'temperature',
     param: 'temperature',
-    label: 'Temperature',
-    help: 'Higher is more varied. 0 always takes the likeliest word.',
     min: 0,
     max: 2,
     step: 0.05,
@@ -73,8 +72,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'topP',
     param: 'top_p',
-    label: 'Top-p',
-    help: 'Choose among the likeliest words that make up this share. 1 is off.',
     min: 0.05,
     max: 1,
     step: 0.05,
@@ -82,8 +79,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'topK',
     param: 'top_k',
-    label: 'Top-k',
-    help: 'Choose among this many of the likeliest words. 0 is off.',
     min: 0,
     max: 200,
     step: 1,
@@ -91,8 +86,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'minP',
     param: 'min_p',
-    label: 'Min-p',
-    help: 'Leave out words less likely than this share of the likeliest. 0 is off.',
     min: 0,
     max: 1,
     step: 0.01,
@@ -100,8 +93,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'repetitionPenalty',
     param: 'repetition_penalty',
-    label: 'Repetition penalty',
-    help: 'Above 1 makes the model repeat itself less.',
     min: 0.5,
     max: 2,
     step: 0.05,
@@ -109,8 +100,6 @@ export const NUMBER_FIELDS: readonly NumberField<NumberKey>[] = [
   {
     key: 'maxTokens',
     param: 'max_tokens',
-    label: 'Max tokens',
-    help: 'Longest answer, in tokens; one is about three quarters of a word. A full context ends it sooner.',
     min: 1,
     max: 8192,
     step: 1,
@@ -122,8 +111,6 @@ export const OPTIONAL_FIELDS: readonly NumberField<OptionalNumberKey>[] = [
   {
     key: 'seed',
     param: 'seed',
-    label: 'Seed',
-    help: 'The same seed gives the same answer. Empty draws a new one each time.',
     min: 0,
     max: 4294967295,
     step: 1,
@@ -131,8 +118,6 @@ export const OPTIONAL_FIELDS: readonly NumberField<OptionalNumberKey>[] = [
   {
     key: 'contextLength',
     param: 'context_length',
-    label: 'Context length',
-    help: 'Tokens the model can look back on. Empty uses what the model and this GPU allow.',
     min: 64,
     max: 131072,
     step: 1,
@@ -161,6 +146,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'> = localStorage): 
   }
   if (typeof values.systemPrompt === 'string') settings.systemPrompt = values.systemPrompt;
   if (values.kvFormat === 'f32') settings.kvFormat = 'f32';
+  if (values.storeModels === false) settings.storeModels = false;
   return settings;
 }
 
@@ -173,28 +159,33 @@ export function saveSettings(settings: Settings, storage: Pick<Storage, 'setItem
   }
 }
 
+/** A value of the address that was not used. */
+export interface AddressProblem {
+  readonly param: string;
+  readonly value: string;
+  /** What would be used: a range, names, or null for a model that is neither an id nor an address. */
+  readonly allowed: readonly [min: number, max: number] | string | null;
+}
+
 /** What the page's address asks for. */
 export interface AddressPresets {
   /** A registry id or a URL. */
   readonly model: string | null;
   readonly settings: Partial<Settings>;
-  /** One sentence for each value that was not used. */
-  readonly problems: readonly string[];
+  readonly problems: readonly AddressProblem[];
 }
 
 /** Reads `?model=...&temperature=...`; README lists the names. */
 export function readAddress(search: string): AddressPresets {
   const params = new URLSearchParams(search);
   const settings: Partial<Settings> = {};
-  const problems: string[] = [];
+  const problems: AddressProblem[] = [];
   for (const field of [...NUMBER_FIELDS, ...OPTIONAL_FIELDS]) {
     const text = params.get(field.param);
     if (text === null) continue;
     const value = parseNumber(field, text);
     if (value === null) {
-      problems.push(
-        `${field.param}=${text} in the address is not used: it must be a number from ${field.min} to ${field.max}.`,
-      );
+      problems.push({ param: field.param, value: text, allowed: [field.min, field.max] });
     } else {
       settings[field.key] = value;
     }
@@ -203,7 +194,10 @@ export function readAddress(search: string): AddressPresets {
   if (system !== null) settings.systemPrompt = system;
   const kv = params.get('kv');
   if (kv === 'f16' || kv === 'f32') settings.kvFormat = kv;
-  else if (kv !== null) problems.push(`kv=${kv} in the address is not used: it must be f16 or f32.`);
+  else if (kv !== null) problems.push({ param: 'kv', value: kv, allowed: 'f16, f32' });
+  const store = params.get('store');
+  if (store === '0' || store === '1') settings.storeModels = store === '1';
+  else if (store !== null) problems.push({ param: 'store', value: store, allowed: '0, 1' });
   return { model: params.get('model') || null, settings, problems };
 }
 

@@ -1,12 +1,12 @@
-/** Hands the page's state to components. */
+/** Hands the session to components. */
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { App } from '../state/app';
+import type { Session } from '../state/session';
 
-export const AppContext = createContext<App | null>(null);
+export const SessionContext = createContext<Session | null>(null);
 
-export function useApp(): App {
-  const app = useContext(AppContext);
-  if (!app) throw new Error('component used outside AppContext');
-  return app;
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('component used outside SessionContext');
+  return session;
 }

@@ -1,12 +1,13 @@
-/** Takes a model file dropped anywhere on the page. */
+/** Takes files dropped anywhere on the page: models, and what the view can use. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { choiceFromFiles } from '../state/models';
-import { useApp } from './context';
+import { t } from '../state/settings-text';
+import { useSession } from './context';
 
 export function DropZone(): JSX.Element | null {
-  const app = useApp();
+  const session = useSession();
   // Enter and leave fire for every element passed over, so they are counted.
   const depth = useSignal(0);
 
@@ -26,8 +27,15 @@ export function DropZone(): JSX.Element | null {
       if (!hasFiles(event)) return;
       event.preventDefault();
       depth.value = 0;
-      const choice = choiceFromFiles(event.dataTransfer?.files ?? []);
-      if (choice) void app.load(choice);
+      const files = [...(event.dataTransfer?.files ?? [])];
+      const take = session.takeFiles.peek();
+      // Model files load; everything else is the view's, if it takes files, and else shown to be no model.
+      if (take && files.length > 0 && !files.some(({ name }) => /\.gguf$/i.test(name))) {
+        take(files);
+        return;
+      }
+      const choice = choiceFromFiles(files);
+      if (choice) void session.load(choice);
     };
     const listeners = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
     for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener as EventListener);
@@ -36,5 +44,5 @@ export function DropZone(): JSX.Element | null {
     };
   }, []);
 
-  return depth.value > 0 ? <div class="drop">Drop a .gguf file to load it</div> : null;
+  return depth.value > 0 ? <div class="drop">{session.takeFiles.value ? t('dropFiles') : t('dropModel')}</div> : null;
 }

@@ -1,38 +1,45 @@
 /** How far loading a model is: bytes, pace, time left. */
 import type { JSX } from 'preact';
-import { formatBytes, formatSeconds } from '../format';
+import { t as core } from '../i18n/core';
+import { formatBytes, formatSeconds } from '../i18n/format';
 import type { LoadPhase } from '../state/engine';
 import { type ModelState, modelName } from '../state/loader';
-import { useApp } from './context';
+import { t } from '../state/settings-text';
+import { useSession } from './context';
+import { Button } from './kit';
 
-const PHASES: Readonly<Record<LoadPhase, string>> = {
-  download: 'Downloading',
-  header: 'Reading the file’s header',
-  weights: 'Bringing the weights to the GPU',
-  compile: 'Preparing and checking the GPU’s programs',
-  ready: 'Ready',
-};
+const PHASES = {
+  download: 'phaseDownload',
+  header: 'phaseHeader',
+  weights: 'phaseWeights',
+  compile: 'phaseCompile',
+  ready: 'phaseReady',
+} as const satisfies Readonly<Record<LoadPhase, string>>;
 
 export function LoadingCard({ state }: { state: Extract<ModelState, { kind: 'loading' }> }): JSX.Element {
-  const app = useApp();
+  const session = useSession();
   const { phase, loadedBytes, totalBytes, pace } = state.progress;
-  const isCounted = phase === 'weights' && totalBytes !== null;
-  const left = pace.secondsLeft === null ? 'estimating…' : `${formatSeconds(pace.secondsLeft)} left`;
+  const isCounted = (phase === 'weights' || phase === 'download') && totalBytes !== null;
+  const left = pace.secondsLeft === null ? t('estimating') : t('timeLeft', { time: formatSeconds(pace.secondsLeft) });
   return (
-    <section class="card loading" aria-label="Loading the model">
+    <section class="card loading" aria-label={t('loadingModel')}>
       <div class="loading-head">
-        <h2>Loading {modelName(state)}</h2>
-        <button type="button" class="button quiet" onClick={() => app.cancelLoad()}>
-          Cancel
-        </button>
+        <h2>{t('loadingName', { name: modelName(state) })}</h2>
+        <Button kind="quiet" onClick={() => session.cancelLoad()}>
+          {core('cancel')}
+        </Button>
       </div>
       {isCounted ? (
-        <progress aria-label="Loading" max={totalBytes} value={loadedBytes} />
+        <progress aria-label={t('loading')} max={totalBytes} value={loadedBytes} />
       ) : (
-        <progress aria-label="Loading" />
+        <progress aria-label={t('loading')} />
       )}
       <div class="loading-foot">
-        <span>{isCounted ? `${formatBytes(loadedBytes)} of ${formatBytes(totalBytes)}` : PHASES[phase]}</span>
+        <span>
+          {isCounted
+            ? t('bytesOf', { loaded: formatBytes(loadedBytes), total: formatBytes(totalBytes) })
+            : t(PHASES[phase])}
+        </span>
         {isCounted && (
           <span>
             {pace.bytesPerS !== null && `${formatBytes(pace.bytesPerS)}/s · `}

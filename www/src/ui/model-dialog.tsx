@@ -2,23 +2,25 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
+import { t as core } from '../i18n/core';
 import { choiceFromFiles, chooseKnown, type ModelChoice, parseChoice } from '../state/models';
-import { useApp } from './context';
-import { Dialog } from './dialog';
+import { t } from '../state/settings-text';
+import { useSession } from './context';
+import { Button, Dialog } from './kit';
 import { ModelFacts } from './model-facts';
 
-export function ModelDialog(): JSX.Element {
-  const app = useApp();
-  const state = app.loader.state.value;
+const EXAMPLE = 'https://…/model.gguf';
+
+export default function ModelDialog(): JSX.Element {
+  const session = useSession();
+  const state = session.loader.state.value;
   const loadedId = state.kind === 'ready' && state.choice.kind === 'known' ? state.choice.id : null;
-  const load = (choice: ModelChoice): void => void app.load(choice);
+  const load = (choice: ModelChoice): void => void session.load(choice);
   return (
-    <Dialog title="Choose a model" shape="box" onClose={() => app.closeDialog()}>
-      {app.known.value?.length === 0 && (
-        <p class="help">The list of models could not be read. Files and addresses work.</p>
-      )}
+    <Dialog title={core('chooseModel')} shape="box" onClose={() => session.closeDialog()}>
+      {session.known.value?.length === 0 && <p class="help">{t('modelsUnread')}</p>}
       <ul class="models">
-        {app.known.value?.map((model) => (
+        {session.known.value?.map((model) => (
           <li key={model.id}>
             <button
               type="button"
@@ -28,7 +30,7 @@ export function ModelDialog(): JSX.Element {
             >
               <strong>{model.name}</strong>
               <ModelFacts model={model} />
-              <span class="side">{model.id === loadedId ? 'Loaded' : 'Load'}</span>
+              <span class="side">{model.id === loadedId ? t('loaded') : t('load')}</span>
             </button>
           </li>
         ))}
@@ -47,24 +49,20 @@ function FileField({ onChoose }: FieldProps): JSX.Element {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
-      <p class="or">From this computer</p>
-      <button type="button" class="button" onClick={() => input.current?.click()}>
-        Choose a .gguf file
-      </button>
+      <p class="or">{t('fromComputer')}</p>
+      <Button onClick={() => input.current?.click()}>{t('chooseFile')}</Button>
       <input
         ref={input}
         type="file"
         multiple
         hidden
-        aria-label="Model file"
+        aria-label={t('modelFile')}
         onChange={(event) => {
           const choice = choiceFromFiles(event.currentTarget.files ?? []);
           if (choice) onChoose(choice);
         }}
       />
-      <p class="help">
-        Or drop it anywhere on the page. It is read here and not uploaded. Choose all parts of a split model together.
-      </p>
+      <p class="help">{t('chooseFileHelp')}</p>
     </>
   );
 }
@@ -81,7 +79,7 @@ function AddressField({ onChoose }: FieldProps): JSX.Element {
   return (
     <form onSubmit={submit}>
       <label class="or field" for="model-address">
-        From an address
+        {t('fromAddress')}
       </label>
       <div class="row">
         <input
@@ -91,7 +89,7 @@ function AddressField({ onChoose }: FieldProps): JSX.Element {
           inputMode="url"
           autocomplete="off"
           spellcheck={false}
-          placeholder="https://…/model.gguf"
+          placeholder={EXAMPLE}
           value={address.value}
           aria-invalid={isWrong.value}
           aria-describedby="model-address-help"
@@ -100,14 +98,12 @@ function AddressField({ onChoose }: FieldProps): JSX.Element {
             isWrong.value = false;
           }}
         />
-        <button type="submit" class="button" disabled={address.value.trim() === ''}>
-          Load
-        </button>
+        <Button type="submit" disabled={address.value.trim() === ''}>
+          {t('load')}
+        </Button>
       </div>
       <p class="help" id="model-address-help" aria-live="polite">
-        {isWrong.value
-          ? 'This is not an address: it should look like https://…/model.gguf'
-          : 'A GGUF file on a server that allows other pages to read it, as Hugging Face does.'}
+        {isWrong.value ? t('addressWrong', { example: EXAMPLE }) : t('addressHelp')}
       </p>
     </form>
   );

@@ -1,6 +1,6 @@
 /** The facts of a known model in one line. */
 import type { JSX } from 'preact';
-import { formatBytes } from '../format';
+import { formatBytes } from '../i18n/format';
 import type { KnownModel } from '../state/models';
 
 export function ModelFacts({ model }: { model: KnownModel }): JSX.Element {

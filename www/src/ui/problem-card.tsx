@@ -1,35 +1,30 @@
 /** A problem with what to do next, inside the conversation or instead of it. */
 import type { JSX } from 'preact';
-import { type AdviceAction, adviceFor } from '../state/advice';
+import { type AdviceAction, actionLabel, adviceFor } from '../state/advice';
 import type { Problem } from '../state/problem';
-import { useApp } from './context';
-import { Icon } from './icons';
-
-const LABELS: Readonly<Record<AdviceAction, string>> = {
-  retry: 'Try again',
-  choose_model: 'Choose a model',
-  settings: 'Open settings',
-  new_chat: 'New chat',
-  reload: 'Reload the page',
-};
+import { useSession } from './context';
+import { Button, Icon } from './kit';
 
 export interface ProblemCardProps {
   readonly problem: Problem;
   readonly onRetry: () => void;
+  /** What "New chat" does, where there is a chat; without it that button is not offered. */
+  readonly onNewChat?: () => void;
   /** Whether the buttons are offered; an old turn's card only tells what happened. */
   readonly isCurrent?: boolean;
 }
 
-export function ProblemCard({ problem, onRetry, isCurrent = true }: ProblemCardProps): JSX.Element {
-  const app = useApp();
-  const advice = adviceFor(problem.code, app.browser);
+export function ProblemCard({ problem, onRetry, onNewChat, isCurrent = true }: ProblemCardProps): JSX.Element {
+  const session = useSession();
+  const advice = adviceFor(problem.code, session.browser);
   const act = (action: AdviceAction): void => {
     if (action === 'retry') onRetry();
-    else if (action === 'choose_model') app.dialog.value = 'models';
-    else if (action === 'settings') app.dialog.value = 'settings';
-    else if (action === 'new_chat') app.newChat();
+    else if (action === 'choose_model') session.dialog.value = 'models';
+    else if (action === 'settings') session.dialog.value = 'settings';
+    else if (action === 'new_chat') onNewChat?.();
     else location.reload();
   };
+  const actions = advice.actions.filter((action) => action !== 'new_chat' || onNewChat);
   return (
     <section class="card problem" role="alert">
       <h2>
@@ -37,7 +32,11 @@ export function ProblemCard({ problem, onRetry, isCurrent = true }: ProblemCardP
         {advice.title}
       </h2>
       <p>{advice.text}</p>
-      {problem.detail !== '' && <p class="detail">{problem.detail}</p>}
+      {problem.detail !== '' && (
+        <p class="detail" lang="en">
+          {problem.detail}
+        </p>
+      )}
       {isCurrent && (
         <>
           <ol>
@@ -45,17 +44,12 @@ export function ProblemCard({ problem, onRetry, isCurrent = true }: ProblemCardP
               <li key={step}>{step}</li>
             ))}
           </ol>
-          {advice.actions.length > 0 && (
+          {actions.length > 0 && (
             <div class="actions">
-              {advice.actions.map((action, index) => (
-                <button
-                  key={action}
-                  type="button"
-                  class={index === 0 ? 'button primary' : 'button'}
-                  onClick={() => act(action)}
-                >
-                  {LABELS[action]}
-                </button>
+              {actions.map((action, index) => (
+                <Button key={action} kind={index === 0 ? 'primary' : 'plain'} onClick={() => act(action)}>
+                  {actionLabel(action)}
+                </Button>
               ))}
             </div>
           )}

@@ -1,6 +1,8 @@
-/** Sampling, system prompt and loading settings. Every change holds from the next answer on. */
+/** Appearance, sampling, loading and storage settings. Every change holds from the next answer on. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { t as core } from '../i18n/core';
+import { Appearance } from '../shell/nav';
 import {
   DEFAULT_SETTINGS,
   type KvFormat,
@@ -9,30 +11,22 @@ import {
   OPTIONAL_FIELDS,
   parseNumber,
 } from '../state/settings';
-import { useApp } from './context';
-import { Dialog } from './dialog';
+import { t } from '../state/settings-text';
+import { useSession } from './context';
+import { Button, Choices, Dialog, Switch } from './kit';
 
 const KV_FORMATS: readonly KvFormat[] = ['f16', 'f32'];
 
-export function SettingsDialog(): JSX.Element {
-  const app = useApp();
-  const settings = app.settings.value;
+export default function SettingsDialog(): JSX.Element {
+  const session = useSession();
+  const { storeModels } = session.settings.value;
   return (
-    <Dialog title="Settings" shape="sheet" onClose={() => app.closeDialog()}>
+    <Dialog title={core('settings')} shape="sheet" onClose={() => session.closeDialog()}>
       <section class="group">
-        <label class="field">
-          <span class="field-head">System prompt</span>
-          <textarea
-            class="input"
-            rows={4}
-            placeholder="How the model should behave"
-            value={settings.systemPrompt}
-            onInput={(event) => app.set({ systemPrompt: event.currentTarget.value })}
-          />
-        </label>
+        <Appearance />
       </section>
       <section class="group">
-        <h3>Sampling</h3>
+        <h3>{t('sampling')}</h3>
         {NUMBER_FIELDS.map((field) => (
           <NumberSetting key={field.key} field={field} hasSlider />
         ))}
@@ -41,52 +35,60 @@ export function SettingsDialog(): JSX.Element {
         ))}
       </section>
       <section class="group">
-        <h3>Memory</h3>
+        <h3>{t('memory')}</h3>
         {OPTIONAL_FIELDS.filter(({ key }) => key === 'contextLength').map((field) => (
           <NumberSetting key={field.key} field={field} />
         ))}
         <KvSetting />
         <ReloadHint />
       </section>
+      <section class="group">
+        <h3>{t('storage')}</h3>
+        <Switch
+          label={t('storeModels')}
+          help={t('storeModelsHelp')}
+          checked={storeModels}
+          onChange={(checked) => session.set({ storeModels: checked })}
+        />
+      </section>
       <div class="actions">
-        <button type="button" class="button" onClick={() => app.set({ ...DEFAULT_SETTINGS })}>
-          Reset all
-        </button>
+        <Button onClick={() => session.set({ ...DEFAULT_SETTINGS })}>{t('resetAll')}</Button>
       </div>
     </Dialog>
   );
 }
 
 function NumberSetting({ field, hasSlider = false }: { field: NumberField; hasSlider?: boolean }): JSX.Element {
-  const app = useApp();
-  const stored = app.settings.value[field.key];
+  const session = useSession();
+  const stored = session.settings.value[field.key];
   // What is being typed, while it is not a number within bounds.
   const typed = useSignal<string | null>(null);
   const isOptional = !hasSlider;
   const id = `setting-${field.param}`;
+  const label = t(field.key);
 
   const onInput = (text: string): void => {
     if (isOptional && text.trim() === '') {
       typed.value = null;
-      app.set({ [field.key]: null });
+      session.set({ [field.key]: null });
       return;
     }
     const value = parseNumber(field, text);
     typed.value = value === null ? text : null;
-    if (value !== null) app.set({ [field.key]: value });
+    if (value !== null) session.set({ [field.key]: value });
   };
 
   return (
     <div class="field">
       <div class="field-head">
-        <label for={id}>{field.label}</label>
+        <label for={id}>{label}</label>
         <input
           id={id}
           class="input number"
           type="text"
           inputMode="decimal"
           autocomplete="off"
-          placeholder={isOptional ? 'auto' : ''}
+          placeholder={isOptional ? t('auto') : ''}
           value={typed.value ?? (stored === null ? '' : String(stored))}
           aria-invalid={typed.value !== null}
           aria-describedby={`${id}-help`}
@@ -99,7 +101,7 @@ function NumberSetting({ field, hasSlider = false }: { field: NumberField; hasSl
       {hasSlider && (
         <input
           type="range"
-          aria-label={`${field.label} slider`}
+          aria-label={t('slider', { name: label })}
           min={field.min}
           max={field.max}
           step={field.step}
@@ -108,49 +110,39 @@ function NumberSetting({ field, hasSlider = false }: { field: NumberField; hasSl
         />
       )}
       <p class="help" id={`${id}-help`}>
-        {typed.value === null ? field.help : `A number from ${field.min} to ${field.max}.`}
+        {typed.value === null ? t(`${field.key}Help`) : t('range', { min: field.min, max: field.max })}
       </p>
     </div>
   );
 }
 
 function KvSetting(): JSX.Element {
-  const app = useApp();
+  const session = useSession();
   return (
     <div class="field">
-      <div class="field-head">
-        <span id="setting-kv">KV cache format</span>
-        <div class="choices" role="radiogroup" aria-labelledby="setting-kv">
-          {KV_FORMATS.map((format) => (
-            <label key={format}>
-              <input
-                type="radio"
-                name="kv"
-                checked={app.settings.value.kvFormat === format}
-                onChange={() => app.set({ kvFormat: format })}
-              />
-              {format}
-            </label>
-          ))}
-        </div>
-      </div>
-      <p class="help">f16 takes half the memory of f32, with next to no difference in answers.</p>
+      <Choices
+        label={t('kvFormat')}
+        options={KV_FORMATS.map((value) => ({ value, label: value }))}
+        value={session.settings.value.kvFormat}
+        onChange={(kvFormat) => session.set({ kvFormat })}
+      />
+      <p class="help">{t('kvFormatHelp')}</p>
     </div>
   );
 }
 
 /** Memory settings hold from the next load on; offers it when they differ from the loaded model's. */
 function ReloadHint(): JSX.Element | null {
-  const app = useApp();
-  const { contextLength, kvFormat } = app.settings.value;
-  const isLoaded = app.loader.state.value.kind === 'ready';
-  const used = app.loader.loadedWith;
+  const session = useSession();
+  const { contextLength, kvFormat } = session.settings.value;
+  const isLoaded = session.loader.state.value.kind === 'ready';
+  const used = session.loader.loadedWith;
   if (!isLoaded || !used || (used.contextLength === contextLength && used.kvFormat === kvFormat)) return null;
   return (
     <div class="actions">
-      <button type="button" class="button primary" onClick={() => void app.reload()}>
-        Load again with these
-      </button>
+      <Button kind="primary" onClick={() => void session.reload()}>
+        {t('reloadWith')}
+      </Button>
     </div>
   );
 }

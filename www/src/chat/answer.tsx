@@ -1,0 +1,123 @@
+/** One answer: its Markdown, block by block, then what it cost and what can be done with it. */
+import { Component, createRef, type JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { useSession } from '../ui/context';
+import { IconButton } from '../ui/kit';
+import { LoadingCard } from '../ui/loading-card';
+import { ProblemCard } from '../ui/problem-card';
+import { AnswerCost } from './answer-cost';
+import { Branches } from './branches';
+import { useChat } from './context';
+import { CopyButton } from './copy-button';
+import { EditBox } from './edit-box';
+import { highlightIn } from './highlight';
+import type { Block } from './markdown';
+import { t } from './text';
+import type { Message } from './thread';
+
+interface BlockProps {
+  readonly block: Block;
+  /** Whether it is still being written; code is coloured once it is whole. */
+  readonly isGrowing: boolean;
+}
+
+/** The HTML was sanitised when the block was made. Finished blocks are not touched while the next ones are written. */
+class BlockView extends Component<BlockProps> {
+  private readonly element = createRef<HTMLDivElement>();
+
+  override shouldComponentUpdate({ block, isGrowing }: BlockProps): boolean {
+    return block !== this.props.block || isGrowing !== this.props.isGrowing;
+  }
+
+  override componentDidMount(): void {
+    this.highlight();
+  }
+
+  override componentDidUpdate(): void {
+    this.highlight();
+  }
+
+  private highlight(): void {
+    if (!this.props.isGrowing && this.element.current) void highlightIn(this.element.current);
+  }
+
+  render(): JSX.Element {
+    return <div ref={this.element} dangerouslySetInnerHTML={{ __html: this.props.block.html }} />;
+  }
+}
+
+export function AnswerView({ message, isLast }: { message: Message; isLast: boolean }): JSX.Element {
+  const chat = useChat();
+  const [isEditing, setEditing] = useState(false);
+  const { status, text, problem, stats } = message.state.value;
+  const blocks = message.blocks.value;
+  const isOver = status !== 'waiting' && status !== 'streaming';
+  if (isEditing) {
+    return (
+      <EditBox
+        label={t('editAnswer')}
+        text={text}
+        action={t('keepEdited')}
+        onSave={(changed) => chat.edit(message, changed)}
+        onClose={() => setEditing(false)}
+      />
+    );
+  }
+  return (
+    <div class="answer">
+      <h2 class="visually-hidden">{t('answer')}</h2>
+      {status === 'waiting' && <Waiting />}
+      {blocks.length > 0 && (
+        <div class="prose">
+          {blocks.map((block, index) => (
+            <BlockView key={index} block={block} isGrowing={!isOver && index === blocks.length - 1} />
+          ))}
+        </div>
+      )}
+      {problem && (
+        <ProblemCard
+          problem={problem}
+          onRetry={() => void chat.regenerate(message)}
+          onNewChat={() => chat.newChat()}
+          isCurrent={isLast}
+        />
+      )}
+      {isOver && !(problem && text === '') && (
+        <div class="answer-foot">
+          <Branches message={message} />
+          {text !== '' && <CopyButton text={text} label={t('copyAnswer')} />}
+          <IconButton
+            icon="retry"
+            label={t('regenerate')}
+            disabled={chat.busy.value}
+            onClick={() => void chat.regenerate(message)}
+          />
+          {text !== '' && (
+            <IconButton
+              icon="edit"
+              label={t('editAnswer')}
+              disabled={chat.busy.value}
+              onClick={() => setEditing(true)}
+            />
+          )}
+          {stats && <AnswerCost stats={stats} />}
+          {status === 'stopped' && <span class="note">{t('stoppedNote')}</span>}
+          {stats?.cutBy && status === 'done' && (
+            <span class="note">{stats.cutBy === 'context' ? t('cutContext') : t('cutMax')}</span>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Waiting(): JSX.Element {
+  const state = useSession().loader.state.value;
+  if (state.kind === 'loading') return <LoadingCard state={state} />;
+  return (
+    <p class="waiting">
+      <i aria-hidden="true" />
+      {t('reading')}
+    </p>
+  );
+}

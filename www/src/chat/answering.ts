@@ -1,0 +1,116 @@
+/** Writes answers: waits for a model, streams into a message, saves now and then. One answer at a time in a conversation. */
+import { type Signal, signal } from '@preact/signals';
+import { createBatcher } from '../frame';
+import type { LoadedModel } from '../state/engine';
+import { isCancelled, toProblem } from '../state/problem';
+import type { Session } from '../state/session';
+import type { Budgets } from './budgets';
+import { holdAnswer } from './live-locks';
+import { change, type Message, type Thread, toRecord } from './thread';
+import { toMessages } from './tree';
+
+/** How often an answer that is being written is saved: what a closed page loses. */
+const SAVE_EVERY_MS = 1000;
+
+interface Running {
+  readonly message: Message;
+  readonly abort: AbortController;
+}
+
+export type AnswerResult = 'ended' | 'no_model';
+
+export class Answering {
+  /** Answers under way by conversation. */
+  readonly running: Signal<ReadonlyMap<string, Running>> = signal(new Map());
+
+  constructor(
+    private readonly session: Session,
+    private readonly budgets: Budgets,
+    private readonly save: (thread: Thread, messages: readonly Message[]) => void,
+  ) {}
+
+  /** Ends the answer of a conversation, and the load it waits for. */
+  stop(conversation: string): void {
+    const running = this.running.peek().get(conversation);
+    if (!running) return;
+    running.abort.abort();
+    if (running.message.state.peek().status === 'waiting') this.session.loader.cancel();
+  }
+
+  stopAll(): void {
+    for (const { abort } of this.running.peek().values()) abort.abort();
+  }
+
+  /** Answers the question above `message`. Never rejects. */
+  async run(thread: Thread, message: Message): Promise<AnswerResult> {
+    const abort = new AbortController();
+    this.set(thread.id, { message, abort });
+    const release = holdAnswer(message.id);
+    try {
+      const model = await this.modelFor(message);
+      if (model === 'none') return 'no_model';
+      if (abort.signal.aborted) change(message, { status: 'stopped' });
+      else if (model) await this.stream(thread, message, model, abort.signal);
+      return 'ended';
+    } finally {
+      release();
+      if (this.running.peek().get(thread.id)?.message === message) this.set(thread.id, null);
+      if (thread.nodes.peek().has(message.id)) this.save(thread, [message]);
+    }
+  }
+
+  private set(conversation: string, running: Running | null): void {
+    const next = new Map(this.running.peek());
+    if (running) next.set(conversation, running);
+    else next.delete(conversation);
+    this.running.value = next;
+  }
+
+  /** The loaded model, loading it if need be; null after noting on the message why there is none, `none` to choose one. */
+  private async modelFor(message: Message): Promise<LoadedModel | null | 'none'> {
+    const state = this.session.loader.state.peek();
+    if (state.kind === 'ready') return state.model;
+    const model = await this.session.loadWanted();
+    if (model) return model;
+    const after = this.session.loader.state.peek();
+    if (after.kind === 'failed') change(message, { status: 'failed', problem: after.problem });
+    else if (this.session.dialog.peek() === 'models') return 'none';
+    else change(message, { status: 'stopped' });
+    return null;
+  }
+
+  private async stream(thread: Thread, message: Message, model: LoadedModel, signal: AbortSignal): Promise<void> {
+    let text = '';
+    let savedAt = performance.now();
+    const batcher = createBatcher(() => {
+      change(message, { status: 'streaming', text });
+      if (performance.now() - savedAt < SAVE_EVERY_MS) return;
+      savedAt = performance.now();
+      this.save(thread, [message]);
+    });
+    try {
+      const path = thread.path.peek().map(toRecord);
+      const end = path.findIndex(({ id }) => id === message.id);
+      const all = toMessages(end < 0 ? path : path.slice(0, end), thread.record.peek().system);
+      const settings = this.session.settings.peek();
+      const messages = await this.budgets.fit(thread, all, model, settings, signal);
+      for await (const part of model.answer(messages, settings, signal)) {
+        if (part.kind === 'text') {
+          text += part.text;
+          batcher.schedule();
+        } else {
+          batcher.flush();
+          change(message, { stats: part.stats });
+        }
+      }
+      batcher.flush();
+      change(message, { status: signal.aborted ? 'stopped' : 'done' });
+    } catch (error) {
+      batcher.flush();
+      if (signal.aborted || isCancelled(error)) return change(message, { status: 'stopped' });
+      const problem = toProblem(error);
+      change(message, { status: 'failed', problem });
+      if (problem.code === 'device_lost') this.session.loader.fail(problem);
+    }
+  }
+}

@@ -1,0 +1,8 @@
+/** The cache lab. */
+import type { JSX } from 'preact';
+import { t } from '../../i18n/core';
+import { LabView } from '../../shell/lab-view';
+
+export default function CacheLab(): JSX.Element {
+  return <LabView lead={t('labComing')}>{null}</LabView>;
+}
