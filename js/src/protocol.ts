@@ -8,6 +8,7 @@ import type {
   CacheExplanation,
   CachePrefix,
   CacheStats,
+  EvictionPolicy,
   RestoredPrefix,
 } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
@@ -250,6 +251,8 @@ export interface Calls {
   cacheUnpin: { args: { prefix: EnginePrefix; salt: string }; result: number };
   /** Returns blocks. */
   cacheEvict: { args: { prefix: EnginePrefix; salt: string }; result: number };
+  /** How blocks are given up from now on. */
+  cachePolicy: { args: { policy: EvictionPolicy }; result: null };
   /** Returns blocks. */
   cacheClear: { args: Record<never, never>; result: number };
   /** Waits for the GPU; nothing else is served meanwhile. */

@@ -159,6 +159,8 @@ export interface EngineInfo {
   kv: KvFormat;
   /** Bytes of GPU memory: weights, KV cache and scratch. */
   gpuBytes: number;
+  /** What takes them. */
+  memory: MemoryPlan;
   /** Whether the file carries a chat template; without one only `completions` works. */
   hasChatTemplate: boolean;
   /** The GPU. */
@@ -171,6 +173,8 @@ export interface EngineInfo {
 export interface MemoryPlan {
   /** Bytes of weights in GPU memory. */
   weightsBytes: number;
+  /** Of these, what every step reads: all but an embedding table of its own, of which a token reads one row. */
+  stepWeightsBytes: number;
   /** Bytes of KV cache per token of context, all layers. */
   kvBytesPerToken: number;
   /** Bytes of KV cache at {@link contextLength}. */

@@ -88,8 +88,9 @@ impl PageAdapter {
 /// `MemoryPlan` of `js/src/types.ts`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PagePlan {
+pub(super) struct PagePlan {
     weights_bytes: u64,
+    step_weights_bytes: u64,
     kv_bytes_per_token: u64,
     kv_bytes: u64,
     scratch_bytes: u64,
@@ -97,6 +98,22 @@ struct PagePlan {
     context_length: usize,
     trained_context_length: usize,
     kv: PageKv,
+}
+
+impl PagePlan {
+    fn new(plan: &Plan, kv: PageKv) -> Self {
+        Self {
+            weights_bytes: plan.weights_bytes,
+            step_weights_bytes: plan.step_weights_bytes,
+            kv_bytes_per_token: plan.kv_bytes_per_token,
+            kv_bytes: plan.kv_bytes,
+            scratch_bytes: plan.scratch_bytes,
+            total_bytes: plan.total_bytes,
+            context_length: plan.context_length,
+            trained_context_length: plan.max_context_length,
+            kv,
+        }
+    }
 }
 
 impl PageOptions {
@@ -200,6 +217,7 @@ async fn build(
         vocab_size: tokenizer.vocab_size(),
         kv: options.kv,
         gpu_bytes: plan.total_bytes,
+        memory: PagePlan::new(&plan, options.kv),
         has_chat_template: template.is_some(),
         tuning: describe::KernelTuning::new(&tuned),
         measured: describe::MeasuredTuning::new(&tuned, key),
@@ -249,14 +267,5 @@ pub async fn plan(source: JsByteSource, options: JsValue) -> Result<JsValue, JsV
     let options: PageOptions = from_js(options, "options")?;
     let gguf = gguf::open(&JsSource::new(source)).await?;
     let plan = plan_for(&gguf, &options.device(), &options.model())?;
-    to_js(&PagePlan {
-        weights_bytes: plan.weights_bytes,
-        kv_bytes_per_token: plan.kv_bytes_per_token,
-        kv_bytes: plan.kv_bytes,
-        scratch_bytes: plan.scratch_bytes,
-        total_bytes: plan.total_bytes,
-        context_length: plan.context_length,
-        trained_context_length: plan.max_context_length,
-        kv: options.kv,
-    })
+    to_js(&PagePlan::new(&plan, options.kv))
 }

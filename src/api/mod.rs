@@ -12,8 +12,10 @@ mod events;
 mod explain;
 mod loading;
 mod metrics;
+mod policy;
 mod pure;
 mod request;
+mod simulate;
 mod source;
 mod trace;
 
@@ -21,6 +23,7 @@ pub use engine::WasmEngine;
 pub use error::set_panic_handler;
 pub use loading::{inspect, load_engine, plan};
 pub use pure::{explain_miss, kv_memory};
+pub use simulate::simulate_serving;
 pub use source::JsByteSource;
 
 use serde::Serialize;
