@@ -66,6 +66,8 @@ export interface EngineOptions {
   maxQueued?: number;
   /** Steps on the GPU's queue at once; absent: as many as keep it busy. */
   maxStepsAhead?: number;
+  /** Tokens of a step, at most; absent: as many as the model's batches take. */
+  maxStepTokens?: number;
   /** Absent: continuous. */
   batching?: Batching;
   /** Absent: true. */

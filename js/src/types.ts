@@ -105,6 +105,8 @@ export interface LoadOptions extends PlanOptions {
    * up to about 1. Only with {@link autotune}.
    */
   precision?: Precision;
+  /** Tokens of a step, at most: a prompt that has more is computed in pieces. Default: as many as suit the GPU. */
+  maxStepTokens?: number;
   /**
    * Steps that are on the GPU's queue at once, at most; no more than 4 are. The next ones are submitted before the tokens of
    * one are read back, so that the GPU does not wait for JavaScript. Behind the end of an answer they were computed for

@@ -32,6 +32,7 @@ struct PageOptions {
     max_running: Option<usize>,
     max_queued: Option<usize>,
     max_steps_ahead: Option<usize>,
+    max_step_tokens: Option<usize>,
     batching: Option<PageBatching>,
     chunked_prefill: Option<bool>,
     autotune: bool,
@@ -134,6 +135,7 @@ impl PageOptions {
             max_running: self.max_running.unwrap_or(defaults.max_running),
             max_waiting: self.max_queued.unwrap_or(defaults.max_waiting),
             max_steps_ahead: self.max_steps_ahead,
+            budget_tokens: self.max_step_tokens.unwrap_or(defaults.budget_tokens),
             batching: match self.batching {
                 Some(PageBatching::Continuous) => Batching::Continuous,
                 Some(PageBatching::Static) => Batching::Static,
