@@ -72,7 +72,11 @@ function Outcome({
           tail: expected.tailTokens,
         });
   return (
-    <tr data-request={letter(index)} data-expected={expected.cachedTokens} data-measured={measured?.cachedTokens}>
+    <tr
+      data-expected={expected.cachedTokens}
+      data-measured={measured?.cachedTokens}
+      data-prompt={measured?.promptTokens}
+    >
       <th scope="row">{t('prompt', { letter: letter(index) })}</th>
       <td>{expectation}</td>
       <td>
