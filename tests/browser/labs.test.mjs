@@ -37,7 +37,7 @@ describe(`the labs in ${BROWSER}`, () => {
     opened = await launch({ browser: BROWSER });
     page = opened.page;
     await page.evaluateOnNewDocument(() => localStorage.setItem('pagewise.lang', 'en'));
-    await page.goto(`${server.url}?model=${server.url}models/tiny-llama-f16.gguf&context_length=1024#/labs/cache`);
+    await page.goto(`${server.url}?model=${server.url}models/tiny-llama-f16.gguf&context_length=512#/labs/cache`);
     await page.waitForSelector('.experiment');
   });
 
@@ -143,4 +143,113 @@ describe(`the labs in ${BROWSER}`, () => {
     await page.evaluate(() => document.querySelectorAll('[role="switch"]')[0].click());
     assert.deepEqual(opened.problems, []);
   });
+
+  test('floor: bytes, bandwidth, and times that add up', async () => {
+    await open('floor', '.readouts');
+    const plan = await page.evaluate(() => document.querySelector('.readout-value').textContent);
+    assert.match(plan, /^1\.\d MB$/);
+    await click('button', 'Measure with KV in f16');
+    // Context, batches, streaming: three plots, and nothing runs any more.
+    await page.waitForFunction(
+      () =>
+        document.querySelectorAll('.plot').length === 3 &&
+        [...document.querySelectorAll('button')].some((one) => one.textContent === 'Measure with KV in f16'),
+    );
+    const [floor, measured] = [await readout('Floor'), await readout('Measured')].map(milliseconds);
+    assert.ok(floor > 0 && measured > 0, `${floor} and ${measured} ms`);
+    const rows = await tables();
+    // Longer contexts read more, in every format; f32 the most.
+    const floors = rows[0].map((row) => row.slice(1, 4).map(milliseconds));
+    assert.ok(
+      floors.every(([f32, f16, q8]) => f32 >= f16 && f16 >= q8),
+      JSON.stringify(floors),
+    );
+    assert.deepEqual(
+      rows[1].map(([name]) => name),
+      ['1 answer', '2 answers', '4 answers'],
+    );
+    // In one piece, the first words come with the last.
+    const [streamed, whole] = rows[2].map((row) => row.slice(1).map(milliseconds));
+    assert.equal(whole[0], whole[1]);
+    assert.ok(streamed[0] <= streamed[1]);
+    assert.deepEqual(opened.problems, []);
+  });
+
+  test('batching: the simulator shows what each way is for', async () => {
+    await open('batching', '.batching-table');
+    await page.waitForFunction(() => document.querySelectorAll('.plot').length === 4);
+    const [table] = await tables('.batching-table');
+    assert.deepEqual(
+      table.map(([mode]) => mode),
+      ['Static', 'Continuous', 'Continuous, chunked prefill'],
+    );
+    const quantiles = table.map((row) => row.slice(1, 4).map((text) => text.split(' / ').map(milliseconds)));
+    const [fixed, continuous, chunked] = quantiles;
+    assert.ok(continuous[0][1] < fixed[0][1], 'first tokens come sooner without waiting for a batch');
+    assert.ok(chunked[1][2] < continuous[1][2], 'the longest gaps are those of whole prompts');
+    const rates = table.map((row) => Number(row[4].replace(/[^\d.]/g, '')));
+    assert.ok(rates[1] > rates[0], rates.join());
+  });
+
+  test('batching: the same workload live, in three ways', async () => {
+    await page.evaluate(() => document.querySelectorAll('.choices input')[2].click());
+    await click('button', 'Run on this device');
+    await page.waitForFunction(() => document.querySelectorAll('.batching-table tbody tr').length === 3);
+    // Each mode has a row for each request, and each was prefilled and decoded.
+    const timelines = (await tables()).slice(1);
+    assert.equal(timelines.length, 3);
+    for (const rows of timelines) {
+      assert.equal(rows.length, 10);
+      for (const [, , prefill, decode] of rows) assert.ok(milliseconds(prefill) > 0 && milliseconds(decode) >= 0);
+    }
+    // All come at once and there are three slots: the others wait.
+    const waited = timelines.map((rows) => rows.filter(([, waiting]) => milliseconds(waiting) > 0).length);
+    assert.ok(
+      waited.every((num) => num >= 5),
+      waited.join(),
+    );
+    assert.deepEqual(opened.problems, []);
+  });
+
+  test('memory: 131,072 bytes a token for 8B, and who fits', async () => {
+    await open('memory', '.memory-bar');
+    await page.waitForFunction(() => document.querySelectorAll('.plot').length === 1);
+    assert.equal(await readout('KV per token'), '131 kB');
+    assert.equal(await readout('Users that fit'), '59');
+    const [rows] = await tables();
+    const bytes = rows.map(([, , f16]) => Number.parseFloat(f16));
+    // A straight line, in steps of a sixteenth of 131,072 tokens.
+    assert.equal(rows.length, 17);
+    assert.ok(Math.abs(bytes.at(-1) - 17.2) < 0.11 && Math.abs(bytes[8] - 8.6) < 0.11, bytes.join());
+  });
+
+  test('doctor: two requests, and a log', async () => {
+    await open('doctor', '.found');
+    assert.equal(await page.$eval('.found h2', (head) => head.textContent), 'A time or date changes');
+    const [first, second] = await page.$$eval('.side .ids', (all) => all.map((one) => one.textContent.split(' ')));
+    const lead = await page.$$eval('.panel-lead', (all) => all.at(-1).textContent);
+    const [, shared, count] = /^(\d+) of (\d+) tokens/.exec(lead);
+    const parts = first.findIndex((id, index) => id !== second[index]);
+    assert.deepEqual([Number(shared), Number(count)], [parts, second.length]);
+    await click('.choices label', 'A log of requests');
+    await page.waitForSelector('.causes li');
+    const [causes] = await page.$$eval('.causes', (all) => all.map((one) => one.textContent));
+    assert.match(causes, /3 requests/);
+    assert.deepEqual(opened.problems, []);
+  });
+
+  /** The rows of all tables that stand for plots, or of those in an element. */
+  function tables(within = '.plot-table') {
+    return page.$$eval(within, (all) =>
+      all.map((one) =>
+        [...one.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent)),
+      ),
+    );
+  }
 });
+
+/** A time as the page writes it, in milliseconds. */
+function milliseconds(text) {
+  const [, value, unit] = /^([\d,.]+) (ms|s|min)/.exec(text) ?? [];
+  return Number(value?.replace(/,/g, '')) * { ms: 1, s: 1000, min: 60_000 }[unit];
+}

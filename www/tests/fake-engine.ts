@@ -13,6 +13,8 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionCreateParamsStreaming,
   ChatMessage,
+  Completion,
+  CompletionCreateParamsNonStreaming,
   EngineInfo,
   LoadOptions,
   ModelSource,
@@ -103,6 +105,8 @@ export class Engine {
   /** Texts of prompts and answers that were computed. */
   private readonly computed: string[] = [];
 
+  readonly completions = { create: this.complete.bind(this) };
+
   private constructor(readonly info: EngineInfo) {
     this.cache = Object.assign(new FakeCache(Math.ceil(info.contextLength / 16)), { explain: this.explain.bind(this) });
   }
@@ -158,6 +162,17 @@ export class Engine {
     const reason = this.computed.length === 0 ? 'cold' : 'differs';
     const miss = cached < prompt - 1 ? ({ position: cached, reason, expected: null, found: null } as const) : null;
     return { prompt, cached, miss };
+  }
+
+  /** A text: its time between tokens rises with the context and, a little, with the number of answers. */
+  private async complete(
+    params: CompletionCreateParamsNonStreaming,
+    { signal }: RequestOptions = {},
+  ): Promise<Partial<Completion>> {
+    await pause(signal);
+    const tpot_ms = 1.1 + 0.0004 * params.prompt.length + 0.12 * ((params.n ?? 1) - 1);
+    const timings = { queue_ms: 0, ttft_ms: 9, tpot_ms, prefill_tokens_per_s: 3200, decode_tokens_per_s: 900 };
+    return { id: 'cmpl-1', timings };
   }
 
   private create(

@@ -8,10 +8,14 @@ export type * from '../../js/src/doctor';
 export type * from '../../js/src/memory';
 export type * from '../../js/src/simulation';
 
+/** In a browser the package's own tools work too: they need no engine. */
+const isReal = import.meta.env.MODE === 'fake';
+
 /** Bytes of 32 values. */
 const BYTES = { f32: 128, f16: 64, bf16: 64, q8_0: 34, q4_0: 18 } as const;
 
-export function kvMemory(params: KvMemoryParams): Promise<KvMemory> {
+export async function kvMemory(params: KvMemoryParams): Promise<KvMemory> {
+  if (isReal) return (await import('../../js/src/memory')).kvMemory(params);
   const { numLayers, numSlidingLayers = 0, window = 0, kvHeads, headDim, contextLength, kv = 'f16' } = params;
   const row = 2 * kvHeads * (headDim / 32) * BYTES[kv];
   const fullBytes = row * (numLayers - numSlidingLayers) * contextLength;
@@ -27,7 +31,8 @@ export function kvMemory(params: KvMemoryParams): Promise<KvMemory> {
 
 const textOf = (prompt: ExplainablePrompt): string => (typeof prompt === 'string' ? prompt : JSON.stringify(prompt));
 
-export function explainMiss(previous: ExplainablePrompt, next: ExplainablePrompt): Promise<MissExplanation> {
+export async function explainMiss(previous: ExplainablePrompt, next: ExplainablePrompt): Promise<MissExplanation> {
+  if (isReal) return (await import('../../js/src/doctor')).explainMiss(previous, next);
   const [a, b] = [textOf(previous), textOf(next)];
   let shared = 0;
   while (shared < a.length && a[shared] === b[shared]) shared += 1;
@@ -54,7 +59,8 @@ export function explainMiss(previous: ExplainablePrompt, next: ExplainablePrompt
 }
 
 /** One request a slot, prompts in one step each: a schedule that is simple and adds up. */
-export function simulate(params: SimulationParams = {}): Promise<SimulationResult> {
+export async function simulate(params: SimulationParams = {}): Promise<SimulationResult> {
+  if (isReal) return (await import('../../js/src/simulation')).simulate(params);
   const { workload, maxRunning = 8, batching, numTraced = 0 } = params;
   const num = Math.min(workload?.numRequests ?? 12, 40);
   const isStatic = batching === 'static';

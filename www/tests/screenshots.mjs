@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import puppeteer from 'puppeteer-core';
 import { build } from 'vite';
 import { ensureBrowser } from '../../scripts/browsers.mjs';
+import { fakeGpu, LAB_PICTURES, LAB_STATES } from './lab-screens.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const folder = process.argv[2];
@@ -70,6 +71,7 @@ const KEPT = new Set([
   'loading-phone-light',
   'settings-desktop-light',
   'out-of-memory-desktop-light',
+  ...LAB_PICTURES,
 ]);
 
 const SCHEMES = ['light', 'dark'];
@@ -206,12 +208,8 @@ const STATES = {
       await waitAlert(page);
     },
   },
-  ...Object.fromEntries(
-    ['cache', 'batching', 'floor', 'memory', 'doctor', 'documents'].map((lab) => [
-      `lab-${lab}`,
-      { hash: `#/labs/${lab}`, act: (page) => page.waitForSelector('.lab') },
-    ]),
-  ),
+  ...LAB_STATES,
+  'lab-documents': { hash: '#/labs/documents', act: (page) => page.waitForSelector('.lab') },
 };
 
 /** Waits until every transition has ended; endless animations do not count. */
@@ -268,6 +266,7 @@ const TYPES = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
   '.json': 'application/json',
+  '.wasm': 'application/wasm',
 };
 
 function serve(root) {
@@ -296,13 +295,14 @@ async function picture(browser, origin, { name, size, scheme, lang }, problems) 
   });
   await page.setViewport(SIZES[size]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  await page.evaluateOnNewDocument(fakeGpu);
   await page.evaluateOnNewDocument(
     (gpu, fake, language) => {
       localStorage.setItem('pagewise.lang', language);
-      const adapter = gpu === 'null' ? null : {};
-      Object.defineProperty(navigator, 'gpu', {
-        value: gpu === 'missing' ? undefined : { requestAdapter: async () => adapter },
-      });
+      if (gpu !== 'ok') {
+        const value = gpu === 'missing' ? undefined : { requestAdapter: async () => null };
+        Object.defineProperty(navigator, 'gpu', { value });
+      }
       window.fakeEngine = fake;
     },
     state.gpu ?? 'ok',
@@ -314,11 +314,20 @@ async function picture(browser, origin, { name, size, scheme, lang }, problems) 
   await page.waitForFunction(() => document.querySelector('.model-card, .card, section.status, .lab'));
   await state.act?.(page);
   await settled(page);
+  if (state.isTall) await page.setViewport({ ...SIZES[size], height: await columnHeight(page) });
   if (folder || KEPT.has(label)) await page.screenshot({ path: join(outDir, `${label}.png`) });
   problems.push(...(await accessibility(page)).map((text) => `${label}: ${text}`));
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (overflow > 0) problems.push(`${label}: ${overflow} px wider than the screen`);
   await context.close();
+}
+
+/** What it takes to see all of a view that scrolls. */
+function columnHeight(page) {
+  return page.evaluate(() => {
+    const main = document.querySelector('main');
+    return Math.min(5000, Math.ceil(main.getBoundingClientRect().top) + main.scrollHeight);
+  });
 }
 
 /** While an answer streams, the end stays in view, unless the visitor scrolled away from it. */

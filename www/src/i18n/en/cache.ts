@@ -33,7 +33,7 @@ export const cache = {
   expect: 'Expected',
   measured: 'Measured',
   expectCold: 'nothing: it is the first',
-  expectTokens: '{cached} of {prompt} tokens = {blocks} full blocks + {tail} tokens of the next',
+  expectTokens: '{cached} of {prompt} tokens: full blocks: {blocks}, of the next block: {tail}',
   measuredTokens: '{cached} of {prompt} tokens reused',
   waiting: 'waiting…',
   asExpected: 'as expected',

@@ -33,7 +33,7 @@ export const cache: Translation<typeof en> = {
   expect: '预期',
   measured: '实测',
   expectCold: '没有：它是第一个',
-  expectTokens: '{prompt} 个 token 中的 {cached} 个 = {blocks} 个整块 + 下一块的 {tail} 个 token',
+  expectTokens: '{prompt} 个 token 中的 {cached} 个：整块 {blocks} 个，下一块中 {tail} 个',
   measuredTokens: '复用了 {prompt} 个 token 中的 {cached} 个',
   waiting: '等待中…',
   asExpected: '符合预期',

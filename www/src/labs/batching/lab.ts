@@ -22,7 +22,7 @@ export type Results = Partial<Readonly<Record<ModeName, ModeResult>>>;
 export const START: Readonly<Record<Place, BatchingInput>> = {
   server: { place: 'server', numRequests: 200, perS: 12, longShare: 0.15, slots: 16, chunkTokens: 512 },
   integrated: { place: 'integrated', numRequests: 40, perS: 1, longShare: 0.2, slots: 4, chunkTokens: 128 },
-  live: { place: 'live', numRequests: 10, perS: 4, longShare: 0.3, slots: 3, chunkTokens: 64 },
+  live: { place: 'live', numRequests: 10, perS: 0, longShare: 0.3, slots: 3, chunkTokens: 64 },
 };
 
 export class BatchingLab {

@@ -128,6 +128,7 @@ function TtftPlot({ run }: { run: ExperimentRun }): JSX.Element {
   const times = (want: boolean): (number | null)[] =>
     run.requests.map((request) => (request.measured && isWarm(request) === want ? request.measured.ttftMs : null));
   const data: BarData = {
+    isSingle: true,
     groups: run.requests.map((_, index) => letter(index)),
     series: [
       { label: t('cold'), colour: '--computed', values: times(false) },

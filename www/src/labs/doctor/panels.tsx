@@ -38,7 +38,7 @@ export function FoundPanel({ found }: { found: MissExplanation }): JSX.Element {
         )}
       </Readouts>
       {previous && next && (
-        <div class="pair sides">
+        <div class="side-by-side">
           <Side name={t('previous')} side={previous} />
           <Side name={t('next')} side={next} />
         </div>
@@ -47,7 +47,7 @@ export function FoundPanel({ found }: { found: MissExplanation }): JSX.Element {
       {also.length > 0 && (
         <p class="help">{t('also', { causes: also.map((one) => causeText(one).name).join(', ') })}</p>
       )}
-      {lang.value === 'en' && <p class="help">{[found.summary, found.advice ?? ''].join(' ')}</p>}
+      {lang.value === 'en' && found.advice && <p class="help">{found.advice}</p>}
     </Panel>
   );
 }
@@ -86,7 +86,7 @@ export function ModelPanel({ view, hasEngine }: { view: ModelView | null; hasEng
   if (!view) return null;
   return (
     <Panel title={t('rendered')} lead={t('renderedLead', { shared: view.shared, count: view.next.ids.length })}>
-      <div class="pair">
+      <div class="side-by-side">
         <Rendered name={t('previous')} prompt={view.previous} />
         <Rendered name={t('next')} prompt={view.next} />
       </div>

@@ -67,7 +67,7 @@ function TwoPrompts({ lab }: { lab: DoctorLab }): JSX.Element {
           </Button>
         ))}
       </div>
-      <div class="pair">
+      <div class="side-by-side">
         <Paste
           label={t('previous')}
           value={lab.previous.value}

@@ -18,6 +18,8 @@ export interface PlotData {
 
 /** Named groups of bars, one bar a series. */
 export interface BarData {
+  /** Whether a group has one bar, of whichever series has a value: they then need no places of their own. */
+  readonly isSingle?: boolean;
   readonly groups: readonly string[];
   readonly series: readonly Omit<PlotSeries, 'look'>[];
 }
@@ -26,7 +28,8 @@ export interface BarData {
 const GAP = 0.3;
 
 /** Bars as a plot: groups are at 0, 1, 2…, and each series' bars stand beside the others'. */
-export function barsToPlot({ groups, series }: BarData): PlotData {
+export function barsToPlot({ groups, series, isSingle = false }: BarData): PlotData {
+  if (isSingle) return { x: [...groups.keys()], series: series.map((one) => ({ ...one, look: 'bars' })) };
   const width = (1 - GAP) / series.length;
   const offset = (index: number): number => (index - (series.length - 1) / 2) * width;
   const x: number[] = [];

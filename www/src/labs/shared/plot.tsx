@@ -95,6 +95,7 @@ export function LinePlot({ label, data, height, ...axes }: LinePlotProps): JSX.E
   const draw: Draw = (element) => ({
     data: [[...x], ...series.map(({ values }) => [...values])] as uPlot.AlignedData,
     options: {
+      legend: { live: false },
       axes: [
         axis(element, { label: axes.xLabel, values: (_, splits) => splits.map(axes.formatX) }),
         axis(element, { label: axes.yLabel, values: (_, splits) => splits.map(axes.formatY), size: 64 }),
@@ -139,6 +140,7 @@ export function BarPlot({ label, data, yLabel, formatY, height }: BarPlotProps):
     return {
       data: [[...x], ...bars.map(({ values }) => [...values])] as uPlot.AlignedData,
       options: {
+        legend: { live: false },
         axes: [
           axis(element, {
             splits: () => [...groups.keys()],
@@ -181,9 +183,11 @@ function seriesOptions(element: HTMLElement, one: PlotSeries, format: (y: number
   const stroke = colourOf(element, one.colour);
   const base = { label: one.label, stroke, value: (_: uPlot, value: number | null) => cell(value, format) };
   const { bars } = uPlot.paths;
-  if (one.look === 'bars' && bars) return { ...base, fill: stroke, width: 0, paths: bars({ size: [0.92, 64] }) };
+  if (one.look === 'bars' && bars)
+    return { ...base, fill: stroke, width: 0, paths: bars({ size: [0.92, 64] }), points: { show: false } };
   if (one.look === 'points') return { ...base, paths: () => null, points: { show: true, size: 8, fill: stroke } };
-  return { ...base, width: 2, spanGaps: true, ...(one.look === 'dashed' ? { dash: [6, 4] } : {}) };
+  const dash = one.look === 'dashed' ? { dash: [6, 4] } : {};
+  return { ...base, width: 2, spanGaps: true, points: { show: false }, ...dash };
 }
 
 const cell = (value: number | null | undefined, format: (y: number) => string): string =>
