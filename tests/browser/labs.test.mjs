@@ -118,6 +118,21 @@ describe(`the labs in ${BROWSER}`, () => {
     });
   }
 
+  test('cache: a prompt leaves the GPU and comes back', async () => {
+    const [first] = await experiment('Same system prompt twice');
+    await click('button', 'Take prompt A out');
+    await page.waitForSelector('.block-saved');
+    const full = Math.floor(first.prompt / 16);
+    assert.equal(await page.$$eval('.block-saved', (all) => all.length), full);
+    await click('button', 'Empty the cache');
+    await page.waitForFunction(() => !document.querySelector('[data-state="cached"]'));
+    await click('button', 'Bring it back');
+    await page.waitForFunction(() => document.querySelector('[data-state="cached"]'));
+    const back = (await pool()).filter(([state, owners]) => state === 'cached' && owners.startsWith('A'));
+    assert.equal(back.length, full);
+    assert.deepEqual(opened.problems, []);
+  });
+
   test('cache: more than the pool holds', async () => {
     const rows = await experiment('More than the pool holds');
     const last = rows.at(-1);
@@ -226,6 +241,8 @@ describe(`the labs in ${BROWSER}`, () => {
   test('doctor: two requests, and a log', async () => {
     await open('doctor', '.found');
     assert.equal(await page.$eval('.found h2', (head) => head.textContent), 'A time or date changes');
+    // The model is loaded again as the visitor set it, after the lab that changed that.
+    await page.waitForFunction(() => document.querySelectorAll('.side .ids').length === 2);
     const [first, second] = await page.$$eval('.side .ids', (all) => all.map((one) => one.textContent.split(' ')));
     const lead = await page.$$eval('.panel-lead', (all) => all.at(-1).textContent);
     const [, shared, count] = /^(\d+) of (\d+) tokens/.exec(lead);

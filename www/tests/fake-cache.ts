@@ -47,6 +47,7 @@ export class FakeCache {
   private readonly counts = { lookups: 0, hits: 0, asked: 0, read: 0 };
   private readonly sequences: { salt: string; ids: number[] }[] = [];
   private readonly listeners = new Set<(event: CacheEvent) => void>();
+  private readonly saved = new Map<Blob, number[]>();
   readonly steps = new Set<(step: StepTrace) => void>();
   /** Every policy that was set. */
   readonly policies: unknown[] = [];
@@ -183,6 +184,17 @@ export class FakeCache {
       groups: [],
       numForgottenGroups: 0,
     });
+  }
+
+  save(ids: readonly number[]): Promise<Blob> {
+    const blob = new Blob([JSON.stringify(ids)]);
+    this.saved.set(blob, [...ids]);
+    return Promise.resolve(blob);
+  }
+
+  restore(blob: Blob, { salt }: { salt: string }): Promise<void> {
+    this.store(salt, this.saved.get(blob) ?? [], false);
+    return Promise.resolve();
   }
 
   clear(): Promise<number> {

@@ -55,6 +55,23 @@ describe('the cache lab', () => {
     expect(screen.getByRole('img', { name: /^Block pool: \d+ free, 0 in use/ })).toBeTruthy();
   });
 
+  it('takes a prompt out of the GPU and brings it back', async () => {
+    show('cache', CacheLab, withModel);
+    fireEvent.click(await screen.findByRole('button', { name: 'Same system prompt twice' }));
+    const press = async (name: string): Promise<void> => {
+      const button = await screen.findByText(name);
+      await waitFor(() => expect(button.closest('button')?.disabled).toBe(false));
+      fireEvent.click(button);
+    };
+    await press('Take prompt A out');
+    expect(await screen.findByLabelText(/blocks outside of the GPU/)).toBeTruthy();
+    await press('Empty the cache');
+    const cached = (): string | null => screen.getByLabelText(/^Block pool:/).getAttribute('aria-label');
+    await waitFor(() => expect(cached()).toMatch(/ 0 cached/));
+    await press('Bring it back');
+    await waitFor(() => expect(cached()).not.toMatch(/ 0 cached/));
+  });
+
   it('loads again with another pool, and goes back when it is left', async () => {
     const session = show('cache', CacheLab, withModel);
     const size = await screen.findByRole('slider', { name: 'Pool size' });

@@ -3,6 +3,7 @@ import { type Signal, signal } from '@preact/signals';
 import type { CacheStats, Engine, EvictionPolicy } from 'pagewise';
 import { Job } from '../shared/job';
 import { piecesOf } from '../shared/prompt';
+import { BLOCK_SIZE } from '../shared/token-runs';
 import type { ExperimentId } from './experiments';
 import { cellsOf, type PoolCell } from './pool';
 import { type CacheSettings, type ExperimentRun, execute, prepare, sizeLimit } from './run';
@@ -26,6 +27,18 @@ export interface CacheState {
   readonly stats: CacheStats;
 }
 
+/** What was taken out of the GPU's memory and can come back: the second tier. */
+export interface SavedPrefix {
+  readonly blob: Blob;
+  readonly salt: string;
+  /** Full blocks of 16 tokens. */
+  readonly numBlocks: number;
+  /** How long taking it out took. */
+  readonly saveMs: number;
+  /** How long bringing it back took; null until it was. */
+  readonly restoreMs: number | null;
+}
+
 /** Pause between two looks at the cache while it changes. */
 const LOOK_MS = 120;
 /** Of a tail-aware policy: a target that a warm turn meets and a cold one of some length does not. */
@@ -36,6 +49,7 @@ export class CacheLab {
   readonly settings: Signal<LabSettings>;
   readonly run: Signal<ExperimentRun | null> = signal(null);
   readonly state: Signal<CacheState | null> = signal(null);
+  readonly saved: Signal<SavedPrefix | null> = signal(null);
   readonly job = new Job();
   private looking: Promise<void> | null = null;
   private isStale = false;
@@ -104,6 +118,32 @@ export class CacheLab {
   async clear(): Promise<void> {
     await this.engine.cache.clear();
     this.look();
+  }
+
+  /** Takes the first prompt's keys and values out of the GPU's memory, in full blocks; they stay cached as well. */
+  save(): Promise<void> {
+    return this.job.run(async () => {
+      const run = this.run.peek();
+      const first = run?.requests[0];
+      if (!run || !first) return;
+      const startMs = performance.now();
+      const blob = await this.engine.cache.save(first.ids, { salt: run.salt });
+      const saveMs = performance.now() - startMs;
+      const numBlocks = Math.floor(first.ids.length / BLOCK_SIZE);
+      this.saved.value = { blob, salt: run.salt, numBlocks, saveMs, restoreMs: null };
+    });
+  }
+
+  /** Brings it back: nothing is computed. */
+  restore(): Promise<void> {
+    return this.job.run(async () => {
+      const saved = this.saved.peek();
+      if (!saved) return;
+      const startMs = performance.now();
+      await this.engine.cache.restore(saved.blob, { salt: saved.salt });
+      this.saved.value = { ...saved, restoreMs: performance.now() - startMs };
+      this.look();
+    });
   }
 
   /** Looks at the cache soon: at once, or after the look that is under way. */

@@ -15,6 +15,7 @@ import { EXPERIMENTS } from './experiments';
 import { CacheLab } from './lab';
 import { PoolPanel } from './pool-panel';
 import { RunPanel } from './run-panel';
+import { SavedPanel } from './saved-panel';
 import { t } from './text';
 import { TriePanel } from './trie-panel';
 import '../shared/lab.css';
@@ -54,6 +55,7 @@ function Lab({ engine }: { engine: Engine }): JSX.Element {
       {lab.run.value && <RunPanel run={lab.run.value} />}
       <PoolPanel lab={lab} />
       <TriePanel lab={lab} />
+      <SavedPanel lab={lab} />
       <Controls lab={lab} />
       {lab.job.busy.value && (
         <div class="lab-stop">
