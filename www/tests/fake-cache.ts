@@ -197,6 +197,10 @@ export class FakeCache {
     return Promise.resolve();
   }
 
+  evict(_ids: readonly number[], { salt }: { salt: string }): Promise<number> {
+    return Promise.resolve(this.roots.delete(salt) ? 1 : 0);
+  }
+
   clear(): Promise<number> {
     this.roots.clear();
     this.sequences.length = 0;

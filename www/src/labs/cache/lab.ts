@@ -67,10 +67,19 @@ export class CacheLab {
     this.look();
   }
 
-  /** Ends what runs and looks no more. */
+  /** Ends what runs, looks no more, and leaves the cache to the chat as it was. */
   close(): void {
     this.job.stop();
     this.endListening();
+    // A model that is gone has nothing to be put right.
+    const done = this.forget(this.run.peek()).then(() => this.engine.cache.setPolicy({ kind: 'lru' }));
+    void done.catch(() => undefined);
+  }
+
+  /** Drops what an experiment left, pinned or not: nothing else is under its salt. */
+  private async forget(run: ExperimentRun | null): Promise<void> {
+    const firsts = new Set(run?.requests.map(({ ids }) => ids[0]));
+    for (const id of firsts) if (run && id !== undefined) await this.engine.cache.evict([id], { salt: run.salt });
   }
 
   /** Changes settings. */
@@ -102,6 +111,7 @@ export class CacheLab {
       // These two have the size of the pool; the others are as large as the visitor wants.
       const isWhole = id === 'crowded' || (id === 'service' && !this.engine.info.adapter.isSoftware);
       const tokens = isWhole ? this.limit(id) : Math.min(settings.tokens, this.limit(id));
+      await this.forget(this.run.peek());
       const prepared = await prepare(this.engine, id, tokens);
       if (abort.aborted) return;
       this.run.value = prepared;
