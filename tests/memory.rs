@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use pagewise::Error;
-use pagewise::gguf::{FileSource, open};
+use pagewise::gguf::{FileSource, TensorInfo, open};
 use pagewise::model::{DeviceInfo, KV_FORMATS, KvMemory, KvShape, ModelConfig, ModelOptions, plan};
 use proptest::prelude::*;
 
@@ -91,6 +91,23 @@ fn a_step_has_room_for_as_many_as_are_asked_for_and_can_be_bound() {
     assert_eq!([None, Some(1), Some(24), Some(10_000)].map(|asked| room(asked, wide)), [4, 1, 24, 256]);
     // Of each sequence, edits of 512 tokens and 1,024 biases, 20 bytes each.
     assert_eq!(room(Some(10_000), narrow), (1 << 20) / (20 * 1536));
+}
+
+#[test]
+fn a_step_reads_every_weight_but_an_embedding_table_of_its_own() {
+    let path = format!("{}/models/tiny-gemma3-f16.gguf", env!("CARGO_MANIFEST_DIR"));
+    let mut gguf = pollster::block_on(open(&FileSource::open(std::path::Path::new(&path)).unwrap())).unwrap();
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    let planned =
+        |gguf: &_| plan(&config, gguf, &DeviceInfo::BASELINE, &ModelOptions::default()).map(|(plan, ..)| plan).unwrap();
+    let tied = planned(&gguf);
+    assert_eq!(tied.step_weights_bytes, tied.weights_bytes);
+    let embedding = gguf.find("token_embd.weight").unwrap().clone();
+    let table_bytes = embedding.size_bytes;
+    gguf.tensors.push(TensorInfo { name: "output.weight".to_owned(), ..embedding });
+    let untied = planned(&gguf);
+    assert_eq!(untied.weights_bytes, tied.weights_bytes + table_bytes);
+    assert_eq!(untied.step_weights_bytes, tied.step_weights_bytes);
 }
 
 #[test]

@@ -3,6 +3,7 @@
  */
 
 import type { MissExplanation } from './doctor.js';
+import type { StepAnswer } from './metrics-types.js';
 import type { CacheMiss, ChatMessage } from './openai.js';
 
 /** A prefix: messages, or the token ids that prompts begin with. */
@@ -109,6 +110,15 @@ export interface ExplainedCacheMiss extends CacheMiss {
   found_text: string | null;
 }
 
+/**
+ * How blocks are chosen when their place is needed; pins and priorities come first. `lru` gives up what was not used for
+ * longest. `tail_aware` gives up first what can go without a conversation's next turn of `nextTurnTokens` missing
+ * `ttftTargetMs`, at `prefillTokensPerS`; all three are integers.
+ */
+export type EvictionPolicy =
+  | { kind: 'lru' }
+  | { kind: 'tail_aware'; ttftTargetMs: number; prefillTokensPerS: number; nextTurnTokens: number };
+
 /** One block of the KV cache, for drawing. */
 export interface CacheBlock {
   /** Layer group: 0 for layers that see the whole context, 1 for sliding-window layers (as far as there are both). */
@@ -117,6 +127,8 @@ export interface CacheBlock {
   block: number;
   /** Requests that hold it now. */
   numHolders: number;
+  /** Their answers, as far as they have not ended. */
+  holders: StepAnswer[];
   /** What the prefix cache has in it; null if nothing. */
   cached: CachedBlock | null;
 }
@@ -145,6 +157,8 @@ export interface CachedBlock {
 
 /** A prefix that the cache has: one that has a name, or that nothing longer continues. */
 export interface CachePrefix {
+  /** The stretch that it ends with: the `node` of a {@link CachedBlock}. */
+  node: number;
   /** `cache.name` or `prompt_cache_key` of the request that computed it. */
   name: string | null;
   /** The salt that it is under. */

@@ -11,12 +11,13 @@ import type {
   CachePrefix,
   CachePrefixInput,
   CacheStats,
+  EvictionPolicy,
   RestoredPrefix,
   RestoreOptions,
 } from './cache-types.js';
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
-import { bad, isObject, show, tokenId } from './fields.js';
+import { bad, type Fields, fieldsOf, integer, isObject, show, tokenId } from './fields.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
 import { checkChatRequest, checkMessages, checkTextRequest } from './request.js';
@@ -47,6 +48,7 @@ export interface WarmResult {
 
 const WARM_OPTIONS: OptionKinds<WarmOptions> = { signal: 'signal', cache: 'any' };
 const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any' };
+const TAIL_AWARE_FIELDS = ['ttftTargetMs', 'prefillTokensPerS', 'nextTurnTokens'];
 const RESTORE_OPTIONS: OptionKinds<RestoreOptions> = {
   salt: 'any',
   priority: 'any',
@@ -148,6 +150,11 @@ export class PrefixCache {
     return this.#client.call('cacheRestore', { data: checkData(data), cache });
   }
 
+  /** Chooses how blocks are given up from now on when their place is needed; `lru` when a model is loaded. */
+  async setPolicy(policy: EvictionPolicy): Promise<void> {
+    await this.#client.call('cachePolicy', { policy: checkPolicy(policy) });
+  }
+
   /**
    * Drops everything that is not in use, and what is remembered of conversations; returns the number of blocks.
    */
@@ -169,6 +176,21 @@ function checkData(data: unknown): Blob {
   const kind = Object.prototype.toString.call(data);
   if (kind === '[object ArrayBuffer]' || kind === '[object Uint8Array]') return new Blob([data as ArrayBuffer]);
   throw bad(`restore: a Blob, an ArrayBuffer or a Uint8Array is needed, ${show(data)} given`);
+}
+
+function checkPolicy(policy: unknown): EvictionPolicy {
+  const { kind, ...rest } = fieldsOf(policy, ['kind', ...TAIL_AWARE_FIELDS], 'policy');
+  if (kind === 'lru') {
+    fieldsOf(rest, [], 'policy');
+    return { kind };
+  }
+  if (kind !== 'tail_aware') throw bad(`policy.kind: "lru" or "tail_aware" is needed, ${show(kind)} given`);
+  const given: Fields = {};
+  for (const name of TAIL_AWARE_FIELDS) {
+    given[name] = rest[name];
+    if (integer(given, name, 0, 2 ** 32 - 1) === undefined) throw bad(`policy.${name}: an integer is needed`);
+  }
+  return { kind, ...given } as EvictionPolicy;
 }
 
 function checkPrefix(

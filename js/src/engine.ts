@@ -41,6 +41,7 @@ const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   ...PLAN_OPTIONS,
   maxQueued: 'any',
   maxStepsAhead: 'any',
+  maxStepTokens: 'any',
   batching: 'any',
   chunkedPrefill: 'flag',
   autotune: 'flag',

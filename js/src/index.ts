@@ -46,5 +46,7 @@ export type { OpenAIErrorBody } from './http-errors.js';
 export { type KvMemory, type KvMemoryParams, kvMemory } from './memory.js';
 export { type ListOptions, Models } from './models.js';
 export { type Route, type RouteOptions, registerRoute } from './route.js';
+export type * from './simulation.js';
+export { simulate } from './simulation.js';
 export { Stream } from './stream.js';
 export type * from './types.js';

@@ -24,7 +24,7 @@ const STEP_TARGETS: StepTargets = { visible: 30, hidden: 200 };
 
 /** The part of a load's options that the engine gets. */
 export function checkEngineOptions(given: LoadOptions): EngineOptions {
-  const { contextLength, maxGpuBytes, kv = 'f16', maxRunning, maxQueued, maxStepsAhead } = given;
+  const { contextLength, maxGpuBytes, kv = 'f16', maxRunning, maxQueued, maxStepsAhead, maxStepTokens } = given;
   const { batching, chunkedPrefill } = given;
   if (kv !== 'f16' && kv !== 'f32') throw bad(`kv: 'f16' or 'f32' is needed, ${show(kv)} given`);
   const { autotune = true, precision = 'full' } = given;
@@ -34,13 +34,14 @@ export function checkEngineOptions(given: LoadOptions): EngineOptions {
   if (precision === 'fast' && !autotune)
     throw bad("precision 'fast' needs autotune: what is faster has to be measured");
   const options: EngineOptions = { kv, autotune, precision };
-  for (const [name, value] of Object.entries({ contextLength, maxGpuBytes, maxRunning, maxQueued, maxStepsAhead })) {
+  const numbers = { contextLength, maxGpuBytes, maxRunning, maxQueued, maxStepsAhead, maxStepTokens };
+  for (const [name, value] of Object.entries(numbers)) {
     if (value === undefined) continue;
-    const isCount = name === 'maxRunning' || name === 'maxQueued' || name === 'maxStepsAhead';
+    const isCount = name !== 'contextLength' && name !== 'maxGpuBytes';
     if (!Number.isSafeInteger(value) || value < 1 || (isCount && value > MAX_COUNT)) {
       throw new PagewiseError('bad_request', `${name}: a positive integer is needed, ${show(value)} given`);
     }
-    options[name as 'contextLength' | 'maxGpuBytes' | 'maxRunning' | 'maxQueued' | 'maxStepsAhead'] = value;
+    options[name as keyof typeof numbers] = value;
   }
   if (batching !== undefined) {
     if (!BATCHINGS.includes(batching)) {

@@ -10,6 +10,8 @@ export interface PureModule {
   explainMiss(previous: string, next: string): unknown;
   /** See `kvMemory` of `memory.ts`; the parameters as JSON. */
   kvMemory(params: string): unknown;
+  /** See `simulate` of `simulation.ts`; the parameters as JSON. */
+  simulate(params: string): unknown;
 }
 
 let load: () => Promise<PureModule> = startModule;

@@ -8,6 +8,7 @@ import type {
   CacheExplanation,
   CachePrefix,
   CacheStats,
+  EvictionPolicy,
   RestoredPrefix,
 } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
@@ -65,6 +66,8 @@ export interface EngineOptions {
   maxQueued?: number;
   /** Steps on the GPU's queue at once; absent: as many as keep it busy. */
   maxStepsAhead?: number;
+  /** Tokens of a step, at most; absent: as many as the model's batches take. */
+  maxStepTokens?: number;
   /** Absent: continuous. */
   batching?: Batching;
   /** Absent: true. */
@@ -268,6 +271,8 @@ export interface Calls {
   cacheUnpin: { args: { prefix: EnginePrefix; salt: string }; result: number };
   /** Returns blocks. */
   cacheEvict: { args: { prefix: EnginePrefix; salt: string }; result: number };
+  /** How blocks are given up from now on. */
+  cachePolicy: { args: { policy: EvictionPolicy }; result: null };
   /** Returns blocks. */
   cacheClear: { args: Record<never, never>; result: number };
   /** Waits for the GPU; nothing else is served meanwhile. */

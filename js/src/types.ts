@@ -106,6 +106,8 @@ export interface LoadOptions extends PlanOptions {
    * up to about 1. Only with {@link autotune}.
    */
   precision?: Precision;
+  /** Tokens of a step, at most: a prompt that has more is computed in pieces. Default: as many as suit the GPU. */
+  maxStepTokens?: number;
   /**
    * Steps that are on the GPU's queue at once, at most; no more than 4 are. The next ones are submitted before the tokens of
    * one are read back, so that the GPU does not wait for JavaScript. Behind the end of an answer they were computed for
@@ -160,6 +162,8 @@ export interface EngineInfo {
   kv: KvFormat;
   /** Bytes of GPU memory: weights, KV cache and scratch. */
   gpuBytes: number;
+  /** What takes them. */
+  memory: MemoryPlan;
   /** Whether the file carries a chat template; without one only `completions` works. */
   hasChatTemplate: boolean;
   /** The GPU. */
@@ -172,6 +176,8 @@ export interface EngineInfo {
 export interface MemoryPlan {
   /** Bytes of weights in GPU memory. */
   weightsBytes: number;
+  /** Of these, what every step reads: all but an embedding table of its own, of which a token reads one row. */
+  stepWeightsBytes: number;
   /** Bytes of KV cache per token of context, all layers. */
   kvBytesPerToken: number;
   /** Bytes of KV cache at {@link contextLength}. */

@@ -10,6 +10,7 @@ import type {
   CacheExplanation,
   CachePrefix,
   CacheStats,
+  EvictionPolicy,
   RestoredPrefix,
 } from './cache-types.js';
 import type { GrammarModule } from './grammars.js';
@@ -32,6 +33,12 @@ export interface WasmStep extends Omit<StepTrace, 'parts' | 'preempted'> {
   parts: ById<StepTrace['parts'][number]>[];
   /** See {@link StepTrace.preempted}. */
   preempted: ById<StepTrace['preempted'][number]>[];
+}
+
+/** A block, with holders by their ids. */
+export interface WasmBlock extends Omit<CacheBlock, 'holders'> {
+  /** See {@link CacheBlock.holders}. */
+  holders: ById<CacheBlock['holders'][number]>[];
 }
 
 /** Where the module reads a model's bytes. */
@@ -78,8 +85,8 @@ export interface WasmEngine {
   metricsText(modelName: string): string;
   /** Counters of the prefix cache. */
   cacheStats(): CacheStats;
-  /** Every block. */
-  cacheBlocks(): CacheBlock[];
+  /** Every block, with holders by their ids. */
+  cacheBlocks(): WasmBlock[];
   /** What is cached. */
   cachePrefixes(): CachePrefix[];
   /** Says what the cache would do for a request; changes nothing. */
@@ -90,6 +97,8 @@ export interface WasmEngine {
   cacheUnpin(salt: string, prefix: EnginePrefix): number;
   /** Drops what begins with a prefix; returns the number of blocks. */
   cacheEvict(salt: string, prefix: EnginePrefix): number;
+  /** Chooses how blocks are given up from now on. */
+  setCachePolicy(policy: EvictionPolicy): void;
   /** Drops everything; returns the number of blocks. */
   cacheClear(): number;
   /** Hands what the cache has of a prefix to `sink`, piece by piece; resolves with the number of tokens. */

@@ -141,14 +141,17 @@ export class WorkerLoop {
 
   #postSteps(engine: WasmEngine): void {
     if (!this.#listensToSteps) return;
-    const named = <T extends { request: number }>(answer: T): Omit<T, 'request'> & { request: string } => {
-      return { ...answer, request: this.#active.get(answer.request)?.name ?? '' };
-    };
     const steps = engine.takeTrace().map((step) => {
-      return { ...step, parts: step.parts.map(named), preempted: step.preempted.map(named) };
+      const parts = step.parts.map((part) => this.#named(part));
+      return { ...step, parts, preempted: step.preempted.map((answer) => this.#named(answer)) };
     });
     const { timeOrigin } = this.#environment;
     if (steps.length > 0) this.#environment.post({ type: 'steps', steps, timeOrigin });
+  }
+
+  /** The same with what the page calls the request. */
+  #named<T extends { request: number }>(answer: T): Omit<T, 'request'> & { request: string } {
+    return { ...answer, request: this.#active.get(answer.request)?.name ?? '' };
   }
 
   async #drain(): Promise<void> {
@@ -224,7 +227,9 @@ export class WorkerLoop {
       case 'cacheStats':
         return this.#loaded().cacheStats();
       case 'cacheBlocks':
-        return this.#loaded().cacheBlocks();
+        return this.#loaded()
+          .cacheBlocks()
+          .map((block) => ({ ...block, holders: block.holders.map((holder) => this.#named(holder)) }));
       case 'cachePrefixes':
         return this.#loaded().cachePrefixes();
       case 'cacheExplain':
@@ -235,6 +240,9 @@ export class WorkerLoop {
         return this.#loaded().cacheUnpin(message.salt, message.prefix);
       case 'cacheEvict':
         return this.#loaded().cacheEvict(message.salt, message.prefix);
+      case 'cachePolicy':
+        this.#loaded().setCachePolicy(message.policy);
+        return null;
       case 'cacheClear':
         return this.#loaded().cacheClear();
       case 'cacheSave':

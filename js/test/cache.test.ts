@@ -88,7 +88,9 @@ describe('engine.cache', () => {
   test('shows what there is', async () => {
     const { engine } = await start();
     expect(await engine.cache.stats()).toMatchObject({ numNodes: 0, numDropped: 11 });
-    expect(await engine.cache.blocks()).toEqual([{ group: 0, block: 7, numHolders: 1, cached: null }]);
+    const block = { group: 0, block: 7, numHolders: 1, cached: null };
+    // Of a request that is not there any more, there is no name.
+    expect(await engine.cache.blocks()).toEqual([{ ...block, holders: [{ request: '', choice: 0 }] }]);
     expect(await engine.cache.prefixes()).toEqual([]);
   });
 
@@ -111,6 +113,32 @@ describe('engine.cache', () => {
     const both = { messages, prompt: 'a' };
     await expect(engine.cache.explain(both)).rejects.toThrow('prompt is not supported');
     await expect(engine.cache.explain(undefined as never)).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  test('chooses what is given up first', async () => {
+    const { engine, worker } = await start();
+    const tailAware = {
+      kind: 'tail_aware' as const,
+      ttftTargetMs: 200,
+      prefillTokensPerS: 4000,
+      nextTurnTokens: 100,
+    };
+    await engine.cache.setPolicy(tailAware);
+    await engine.cache.setPolicy({ kind: 'lru' });
+    expect(worker.engine.cacheCalls).toEqual([
+      ['policy', tailAware],
+      ['policy', { kind: 'lru' }],
+    ]);
+    const refused: [unknown, string][] = [
+      [undefined, 'policy: an object is needed'],
+      [{ kind: 'fifo' }, 'policy.kind: "lru" or "tail_aware" is needed, "fifo" given'],
+      [{ kind: 'lru', ttftTargetMs: 1 }, 'policy.ttftTargetMs is not supported'],
+      [{ ...tailAware, nextTurnTokens: undefined }, 'policy.nextTurnTokens: an integer is needed'],
+      [{ ...tailAware, ttftTargetMs: 0.5 }, 'ttftTargetMs: an integer from 0'],
+    ];
+    for (const [policy, message] of refused) {
+      await expect(engine.cache.setPolicy(policy as never)).rejects.toThrow(message);
+    }
   });
 
   test('warms without an answer', async () => {

@@ -1,6 +1,6 @@
 /** The stand-in for the WebAssembly module: see fake.ts. */
 
-import type { CacheEvent, CacheExplanation, RestoredPrefix } from '../src/cache-types.js';
+import type { CacheEvent, CacheExplanation, EvictionPolicy, RestoredPrefix } from '../src/cache-types.js';
 import type { GrammarModule } from '../src/grammars.js';
 import type { EngineCacheOptions, EnginePrefix, EngineRequest, RequestEvent } from '../src/protocol.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
@@ -61,6 +61,7 @@ export class FakeEngine implements WasmEngine {
       }),
       plan: async (reader, options) => ({
         weightsBytes: await source(reader),
+        stepWeightsBytes: 1,
         kvBytesPerToken: 2,
         kvBytes: 2 * (options.contextLength ?? 100),
         scratchBytes: 1,
@@ -83,6 +84,17 @@ export class FakeEngine implements WasmEngine {
       vocabSize: 256,
       kv: 'f16',
       gpuBytes: 1,
+      memory: {
+        weightsBytes: 1,
+        stepWeightsBytes: 1,
+        kvBytesPerToken: 1,
+        kvBytes: 1,
+        scratchBytes: 1,
+        totalBytes: 1,
+        contextLength: 100,
+        trainedContextLength: 100,
+        kv: 'f16',
+      },
       hasChatTemplate: true,
       tuning: { source: 'table', fewRows: 'fake', manyRows: 'fake', tuneMs: 0 },
     };
@@ -200,7 +212,8 @@ export class FakeEngine implements WasmEngine {
 
   cacheBlocks(): ReturnType<WasmEngine['cacheBlocks']> {
     this.#mayCall();
-    return [{ group: 0, block: 7, numHolders: 1, cached: null }];
+    const [request = -1] = this.running.keys();
+    return [{ group: 0, block: 7, numHolders: 1, holders: [{ request, choice: 0 }], cached: null }];
   }
 
   cachePrefixes(): ReturnType<WasmEngine['cachePrefixes']> {
@@ -224,6 +237,10 @@ export class FakeEngine implements WasmEngine {
   cacheEvict(salt: string, prefix: EnginePrefix): number {
     this.cacheLog.push({ kind: 'evicted', position: 0, numTokens: 16, group: 0, reason: 'asked' });
     return this.#steer('evict', 1, salt, prefix);
+  }
+
+  setCachePolicy(policy: EvictionPolicy): void {
+    this.#steer('policy', 0, policy);
   }
 
   cacheClear(): number {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { explainMiss, kvMemory, PagewiseError } from '../src/index.js';
+import { explainMiss, kvMemory, PagewiseError, simulate } from '../src/index.js';
 import { type PureModule, useModule } from '../src/module.js';
 
 const calls: unknown[][] = [];
@@ -12,6 +12,11 @@ const fake: PureModule = {
   },
   kvMemory: (params) => {
     throw { code: 'bad_request', message: `params: ${params}` };
+  },
+  simulate: (params) => {
+    calls.push([params]);
+    if (params.includes('0')) throw { code: 'bad_request', message: 'max_running: 0 asked, 1 to 1024 allowed' };
+    return { steps: [] };
   },
 };
 
@@ -81,4 +86,22 @@ test('a module that could not be started is started again', async () => {
   });
   await expect(explainMiss('a', 'b')).rejects.toMatchObject({ code: 'network', message: expect.stringMatching(/404/) });
   expect(await explainMiss('a', 'b')).toEqual({ cause: 'identical' });
+});
+
+test('a simulation crosses with the names that files have, and errors come back with those of the page', async () => {
+  const arrivals = { kind: 'poisson', perS: 4 } as const;
+  const lengths = { mean: 3, spread: 1, min: 1, max: 5 };
+  const classes = [{ name: 'numA', share: 1, prompt: lengths, answer: lengths, priority: 1 }];
+  const workload = { seed: 1, numRequests: 2, arrivals, classes, sharedPrefixTokens: 3 };
+  expect(await simulate({ workload, machine: 'server', kvTokens: undefined as never })).toEqual({ steps: [] });
+  const sent = JSON.parse(calls[0]?.[0] as string);
+  expect(sent).toEqual({
+    workload: { seed: 1, num_requests: 2, arrivals: { kind: 'poisson', per_s: 4 }, classes, shared_prefix_tokens: 3 },
+    machine: 'server',
+  });
+  await expect(simulate({ maxRunning: 0 })).rejects.toMatchObject({
+    code: 'bad_request',
+    message: 'maxRunning: 0 asked, 1 to 1024 allowed',
+  });
+  await expect(simulate([] as never)).rejects.toMatchObject({ code: 'bad_request' });
 });

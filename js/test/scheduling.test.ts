@@ -88,6 +88,7 @@ describe('load options', () => {
       maxRunning: 3,
       maxQueued: 9,
       maxStepsAhead: 2,
+      maxStepTokens: 64,
       batching: 'static',
       chunkedPrefill: false,
     } as const;
@@ -100,6 +101,7 @@ describe('load options', () => {
     [{ maxQueued: 1.5 }, 'maxQueued: a positive integer'],
     [{ maxQueued: 2 ** 32 }, 'maxQueued: a positive integer'],
     [{ maxStepsAhead: 0 }, 'maxStepsAhead: a positive integer'],
+    [{ maxStepTokens: 1.5 }, 'maxStepTokens: a positive integer'],
     [{ batching: 'dynamic' }, 'batching: "continuous", "static", "none" are supported, "dynamic" given'],
     [{ chunkedPrefill: 'yes' }, 'chunkedPrefill: true or false'],
     [{ stepTargetMs: 0 }, 'stepTargetMs: a number over 0'],

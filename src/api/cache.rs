@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::request::{Encode, Input, render};
+use super::trace::PageAnswer;
 use crate::Result;
 use crate::engine::{Breakpoint, CacheGroup, CacheOptions, RestoredPrefix};
 use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, EvictReason, PrefixView, blocks_for};
@@ -162,6 +163,7 @@ pub(super) struct PageBlock {
     group: usize,
     block: u32,
     num_holders: u32,
+    holders: Vec<PageAnswer>,
     cached: Option<PageCached>,
 }
 
@@ -180,8 +182,8 @@ struct PageCached {
 }
 
 impl PageBlock {
-    /// `now_ms` is the time on the engine's clock.
-    pub(super) fn new(view: BlockView, now_ms: u64) -> Self {
+    /// `holders` are those that the page knows, `now_ms` is the time on the engine's clock.
+    pub(super) fn new(view: BlockView, holders: Vec<PageAnswer>, now_ms: u64) -> Self {
         let cached = view.cached.map(|cached| PageCached {
             node: cached.node.into(),
             parent: cached.parent.into(),
@@ -193,7 +195,7 @@ impl PageBlock {
             expires_in_ms: cached.expires_ms.map(|expires| expires.saturating_sub(now_ms)),
             num_hits: cached.num_hits,
         });
-        Self { group: view.group, block: view.block, num_holders: view.num_holders, cached }
+        Self { group: view.group, block: view.block, num_holders: view.num_holders, holders, cached }
     }
 }
 
@@ -201,6 +203,7 @@ impl PageBlock {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PagePrefix {
+    node: u64,
     name: Option<String>,
     salt: String,
     tokens: Vec<u32>,
@@ -222,6 +225,7 @@ impl PagePrefix {
         let num_first = view.num_blocks.min(blocks_for(view.tokens.len()));
         let bytes = |group: usize, num: usize| block_bytes.get(group).copied().unwrap_or(0) * num as u64;
         Self {
+            node: view.node.into(),
             bytes: bytes(0, num_first) + bytes(1, view.num_blocks - num_first),
             name: view.name,
             salt: view.salt,

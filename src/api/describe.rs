@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::loading::PageKv;
+use super::loading::{PageKv, PagePlan};
 use crate::gguf::{Array, Gguf, Metadata, TensorInfo, Value};
 use crate::model::{Choice, Tuned, TuningSource};
 
@@ -24,6 +24,7 @@ pub(super) struct Info {
     pub(super) vocab_size: usize,
     pub(super) kv: PageKv,
     pub(super) gpu_bytes: u64,
+    pub(super) memory: PagePlan,
     pub(super) has_chat_template: bool,
     pub(super) tuning: KernelTuning,
     #[serde(skip)]

@@ -18,6 +18,7 @@ use super::{from_js, to_js};
 use crate::Error;
 use crate::compute::Gpu;
 use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate, prometheus};
+use crate::kv::BlockView;
 use crate::model::{Forward, GpuModel};
 use crate::text::{ChatTemplate, LoggedPrompt, Prompt, PromptLog, Tokenizer, Transcripts};
 
@@ -31,7 +32,7 @@ extern "C" {
 /// A loaded model that serves requests. While [`WasmEngine::step`] is pending, no other method may be called.
 #[wasm_bindgen]
 pub struct WasmEngine {
-    engine: Engine<GpuModel>,
+    pub(super) engine: Engine<GpuModel>,
     gpu: Gpu,
     pub(super) tokenizer: Rc<Tokenizer>,
     pub(super) template: Option<ChatTemplate>,
@@ -251,9 +252,14 @@ impl WasmEngine {
     #[wasm_bindgen(js_name = cacheBlocks)]
     pub fn cache_blocks(&self) -> Result<JsValue, JsValue> {
         let now_ms = whole_ms(now_ms());
-        let blocks: Vec<_> =
-            self.engine.cache_blocks().into_iter().map(|block| PageBlock::new(block, now_ms)).collect();
-        to_js(&blocks)
+        let mut holders: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (request, group, block) in self.engine.cache_holders() {
+            holders.entry((group, block)).or_default().extend(self.answers.get(&request).map(|answer| answer.page));
+        }
+        let page = |view: BlockView| {
+            PageBlock::new(view, holders.remove(&(view.group, view.block)).unwrap_or_default(), now_ms)
+        };
+        to_js(&self.engine.cache_blocks().into_iter().map(page).collect::<Vec<_>>())
     }
 
     /// The prefixes that the cache has.

@@ -32,6 +32,7 @@ struct PageOptions {
     max_running: Option<usize>,
     max_queued: Option<usize>,
     max_steps_ahead: Option<usize>,
+    max_step_tokens: Option<usize>,
     batching: Option<PageBatching>,
     chunked_prefill: Option<bool>,
     autotune: bool,
@@ -88,8 +89,9 @@ impl PageAdapter {
 /// `MemoryPlan` of `js/src/types.ts`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PagePlan {
+pub(super) struct PagePlan {
     weights_bytes: u64,
+    step_weights_bytes: u64,
     kv_bytes_per_token: u64,
     kv_bytes: u64,
     scratch_bytes: u64,
@@ -97,6 +99,22 @@ struct PagePlan {
     context_length: usize,
     trained_context_length: usize,
     kv: PageKv,
+}
+
+impl PagePlan {
+    fn new(plan: &Plan, kv: PageKv) -> Self {
+        Self {
+            weights_bytes: plan.weights_bytes,
+            step_weights_bytes: plan.step_weights_bytes,
+            kv_bytes_per_token: plan.kv_bytes_per_token,
+            kv_bytes: plan.kv_bytes,
+            scratch_bytes: plan.scratch_bytes,
+            total_bytes: plan.total_bytes,
+            context_length: plan.context_length,
+            trained_context_length: plan.max_context_length,
+            kv,
+        }
+    }
 }
 
 impl PageOptions {
@@ -117,6 +135,7 @@ impl PageOptions {
             max_running: self.max_running.unwrap_or(defaults.max_running),
             max_waiting: self.max_queued.unwrap_or(defaults.max_waiting),
             max_steps_ahead: self.max_steps_ahead,
+            budget_tokens: self.max_step_tokens.unwrap_or(defaults.budget_tokens),
             batching: match self.batching {
                 Some(PageBatching::Continuous) => Batching::Continuous,
                 Some(PageBatching::Static) => Batching::Static,
@@ -200,6 +219,7 @@ async fn build(
         vocab_size: tokenizer.vocab_size(),
         kv: options.kv,
         gpu_bytes: plan.total_bytes,
+        memory: PagePlan::new(&plan, options.kv),
         has_chat_template: template.is_some(),
         tuning: describe::KernelTuning::new(&tuned),
         measured: describe::MeasuredTuning::new(&tuned, key),
@@ -249,14 +269,5 @@ pub async fn plan(source: JsByteSource, options: JsValue) -> Result<JsValue, JsV
     let options: PageOptions = from_js(options, "options")?;
     let gguf = gguf::open(&JsSource::new(source)).await?;
     let plan = plan_for(&gguf, &options.device(), &options.model())?;
-    to_js(&PagePlan {
-        weights_bytes: plan.weights_bytes,
-        kv_bytes_per_token: plan.kv_bytes_per_token,
-        kv_bytes: plan.kv_bytes,
-        scratch_bytes: plan.scratch_bytes,
-        total_bytes: plan.total_bytes,
-        context_length: plan.context_length,
-        trained_context_length: plan.max_context_length,
-        kv: options.kv,
-    })
+    to_js(&PagePlan::new(&plan, options.kv))
 }

@@ -13,8 +13,10 @@ mod explain;
 mod grammar;
 mod loading;
 mod metrics;
+mod policy;
 mod pure;
 mod request;
+mod simulate;
 mod source;
 mod trace;
 
@@ -23,6 +25,7 @@ pub use error::set_panic_handler;
 pub use grammar::GrammarModule;
 pub use loading::{inspect, load_engine, plan};
 pub use pure::{explain_miss, kv_memory};
+pub use simulate::simulate_serving;
 pub use source::JsByteSource;
 
 use serde::Serialize;

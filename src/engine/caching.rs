@@ -5,9 +5,11 @@ use std::rc::Rc;
 use super::engine::whole_ms;
 use super::groups::CacheGroup;
 use super::sampling::bad_value;
-use super::{Engine, Request};
+use super::{Engine, Request, RequestId};
 use crate::Result;
-use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, Hit, Miss, MissReason, Policy, PrefixView, Retention};
+use crate::kv::{
+    BLOCK_SIZE, BlockId, BlockView, CacheEvent, CacheStats, Hit, Miss, MissReason, Policy, PrefixView, Retention,
+};
 use crate::model::Forward;
 
 /// The most breakpoints of one request.
@@ -149,6 +151,18 @@ impl<F: Forward> Engine<F> {
     /// Every block of every pool, for drawing.
     pub fn cache_blocks(&self) -> Vec<BlockView> {
         self.kv.blocks()
+    }
+
+    /// Who holds which block of which layer group, choices apart from each other.
+    pub fn cache_holders(&self) -> Vec<(RequestId, usize, BlockId)> {
+        let mut holders = Vec::new();
+        for running in self.scheduler.running() {
+            for group in 0..self.kv.num_groups() {
+                let blocks = self.kv.table(running.table, group).held();
+                holders.extend(blocks.iter().map(|&block| (running.sequence.id, group, block)));
+            }
+        }
+        holders
     }
 
     /// The cached prefixes that have a name or that nothing follows.

@@ -60,6 +60,9 @@ impl DeviceInfo {
 pub struct Plan {
     /// Bytes of weights on the device.
     pub weights_bytes: u64,
+    /// Of these, bytes that every step reads: all but an embedding table that is not the output matrix too, of which a
+    /// token reads one row.
+    pub step_weights_bytes: u64,
     /// Bytes of keys and values that each token of context adds.
     pub kv_bytes_per_token: u64,
     /// Bytes of the KV pools.
@@ -97,7 +100,7 @@ pub fn plan(
     loop {
         let layout = layout(config, device, options, context);
         let graph = Graph::record(config, gguf, &layout)?;
-        let plan = measure(config, &graph, &layout, context);
+        let plan = measure(config, gguf, &graph, &layout, context);
         let allowed = options.memory_limit.unwrap_or(u64::MAX);
         let largest_kv = largest_buffer(&graph, Purpose::Kv).max(largest_buffer(&graph, Purpose::Scratch));
         let lacks = if plan.total_bytes > allowed {
@@ -163,12 +166,14 @@ impl Layout {
     }
 }
 
-fn measure(config: &ModelConfig, graph: &Graph, layout: &Layout, context_length: usize) -> Plan {
+fn measure(config: &ModelConfig, gguf: &Gguf, graph: &Graph, layout: &Layout, context_length: usize) -> Plan {
     let bytes = |purpose| graph.recording.bytes(purpose);
     let full = (0..config.num_layers).filter(|&layer| !config.is_sliding(layer)).count();
     let row_words = layout.kv.row_words(config.kv_heads * config.head_dim);
+    let gathered_bytes = if gguf.find("output.weight").is_some() { embedding_bytes(graph) } else { 0 };
     Plan {
         weights_bytes: bytes(Purpose::Weights),
+        step_weights_bytes: bytes(Purpose::Weights) - gathered_bytes,
         kv_bytes_per_token: (2 * full * 4 * row_words) as u64,
         kv_bytes: bytes(Purpose::Kv),
         scratch_bytes: bytes(Purpose::Scratch),
@@ -176,6 +181,12 @@ fn measure(config: &ModelConfig, graph: &Graph, layout: &Layout, context_length:
         context_length,
         max_context_length: config.context_length.min(layout.tuning.max_context(config.head_dim)),
     }
+}
+
+/// Bytes of the buffers that the embedding table is in, which have its name.
+fn embedding_bytes(graph: &Graph) -> u64 {
+    let buffers = graph.recording.buffers().iter().filter(|buffer| buffer.label.starts_with("token_embd.weight["));
+    buffers.map(|buffer| 4 * buffer.size_words as u64).sum()
 }
 
 fn largest_buffer(graph: &Graph, purpose: Purpose) -> u64 {

@@ -82,6 +82,26 @@ fn several_answers_are_one_request_whichever_is_cancelled() {
 }
 
 #[test]
+fn who_holds_which_block_can_be_told() {
+    let mut runner = Setup::default().build();
+    let ids: Vec<_> = (0..2).map(|_| runner.submit(&request(40, 30, 0))).collect();
+    // The second goes on from what the first has computed: two full blocks.
+    while runner.engine.cache_holders().iter().filter(|(id, ..)| *id == ids[1]).count() < 3 {
+        runner.step();
+    }
+    let holders = runner.engine.cache_holders();
+    for view in runner.engine.cache_blocks() {
+        let num = holders.iter().filter(|&&(_, group, block)| (group, block) == (view.group, view.block)).count();
+        assert_eq!(num, view.num_holders as usize, "{view:?}");
+    }
+    assert_eq!(runner.engine.cache_blocks().iter().filter(|view| view.num_holders == 2).count(), 2);
+    runner.finish();
+    assert_eq!(runner.engine.cache_holders(), []);
+    let nodes: Vec<_> = runner.engine.cache_blocks().iter().filter_map(|view| Some(view.cached?.node)).collect();
+    assert!(runner.engine.cache_prefixes().iter().all(|prefix| nodes.contains(&prefix.node)), "prefixes end in blocks");
+}
+
+#[test]
 fn the_group_that_was_used_longest_ago_is_forgotten() {
     let mut runner = Setup::default().build();
     for index in 0..MAX_CACHE_GROUPS {

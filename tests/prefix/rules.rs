@@ -1,7 +1,7 @@
 //! One worked example for each rule.
 
 use pagewise::kv::{
-    BLOCK_SIZE, CacheEvent, EvictReason, GroupConfig, Hit, Miss, MissReason, Policy, PrefixView, Retention,
+    BLOCK_SIZE, BlockView, CacheEvent, EvictReason, GroupConfig, Hit, Miss, MissReason, Policy, PrefixView, Retention,
 };
 
 use crate::world::World;
@@ -266,7 +266,11 @@ fn listings_name_prefixes_and_count_hits() {
     let views = world.kv.prefixes();
     assert_eq!(views.len(), 2);
     let named = views.iter().find(|view| view.name.is_some()).unwrap();
+    // The node of the second block, whatever its number.
+    let is_second = |view: &&BlockView| view.cached.is_some_and(|cached| cached.position == 16);
+    let node = world.kv.blocks().iter().find(is_second).unwrap().cached.unwrap().node;
     let expected = PrefixView {
+        node,
         name: Some("system".to_owned()),
         salt: String::new(),
         tokens: prompt[..32].to_vec(),

@@ -13,14 +13,19 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionCreateParamsStreaming,
   ChatMessage,
+  Completion,
+  CompletionCreateParamsNonStreaming,
   EngineInfo,
   LoadOptions,
   ModelSource,
   RequestOptions,
+  StepTrace,
 } from '../../js/src/types';
+import { FakeCache, fakeDetokenize, fakeTemplate, fakeTokenize } from './fake-cache';
 
 export * from '../../js/src/errors';
 export type * from '../../js/src/types';
+export * from './fake-tools';
 export { ConversationBudget };
 
 /** Knobs of the fake, settable by a test or, in the browser, as `window.fakeEngine`. */
@@ -96,11 +101,25 @@ export class Engine {
   };
 
   readonly chat = { completions: { create: this.create.bind(this) } };
-  readonly cache = { explain: this.explain.bind(this) };
+  readonly cache: FakeCache & { explain: Engine['explain'] };
   /** Texts of prompts and answers that were computed. */
   private readonly computed: string[] = [];
 
-  private constructor(readonly info: EngineInfo) {}
+  readonly completions = { create: this.complete.bind(this) };
+
+  private constructor(readonly info: EngineInfo) {
+    this.cache = Object.assign(new FakeCache(Math.ceil(info.contextLength / 16)), { explain: this.explain.bind(this) });
+  }
+
+  applyTemplate = (messages: readonly ChatMessage[]): Promise<string> => Promise.resolve(fakeTemplate(messages));
+  /** A token for each word. */
+  tokenize = (text: string): Promise<number[]> => Promise.resolve(fakeTokenize(text));
+  detokenize = (ids: readonly number[]): Promise<string> => Promise.resolve(fakeDetokenize(ids));
+
+  onStep(callback: (step: StepTrace) => void): () => void {
+    this.cache.steps.add(callback);
+    return () => void this.cache.steps.delete(callback);
+  }
 
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
     fakeLoads.push({ source, options });
@@ -124,16 +143,6 @@ export class Engine {
     return Promise.resolve();
   }
 
-  /** The messages as a text: `<role>content` one after another. */
-  applyTemplate(messages: readonly ChatMessage[]): Promise<string> {
-    return Promise.resolve(render(messages));
-  }
-
-  /** A token for each word. */
-  tokenize(text: string): Promise<number[]> {
-    return Promise.resolve(words(text).map((word) => [...word].reduce((sum, char) => sum + char.charCodeAt(0), 0)));
-  }
-
   private explain(request: ChatCompletionCreateParams) {
     const { prompt, cached, miss } = this.lookUp(request.messages);
     if (prompt > this.info.contextLength) return Promise.reject(tooLong(prompt, this.info.contextLength));
@@ -142,7 +151,7 @@ export class Engine {
 
   /** What the cache has of some messages: the longest beginning, in words, that something computed has too. */
   private lookUp(messages: readonly ChatMessage[]): { prompt: number; cached: number; miss: CacheMiss | null } {
-    const wanted = words(render(messages));
+    const wanted = words(fakeTemplate(messages));
     const prompt = fakeOptions.promptTokens ?? wanted.length;
     const shared = this.computed.map((text) => {
       const has = words(text);
@@ -155,6 +164,17 @@ export class Engine {
     return { prompt, cached, miss };
   }
 
+  /** A text: its time between tokens rises with the context and, a little, with the number of answers. */
+  private async complete(
+    params: CompletionCreateParamsNonStreaming,
+    { signal }: RequestOptions = {},
+  ): Promise<Partial<Completion>> {
+    await pause(signal);
+    const tpot_ms = 1.1 + 0.0004 * params.prompt.length + 0.12 * ((params.n ?? 1) - 1);
+    const timings = { queue_ms: 0, ttft_ms: 9, tpot_ms, prefill_tokens_per_s: 3200, decode_tokens_per_s: 900 };
+    return { id: 'cmpl-1', timings };
+  }
+
   private create(
     params: ChatCompletionCreateParamsStreaming,
     options?: RequestOptions,
@@ -164,6 +184,11 @@ export class Engine {
     params: ChatCompletionCreateParams,
     { signal }: RequestOptions = {},
   ): Promise<AsyncIterable<ChatCompletionChunk> | ChatCompletion> {
+    // What steers the cache comes from a lab; the chat leaves it alone.
+    if (!params.stream && params.cache) {
+      await pause(signal);
+      return this.cache.answer({ ...params, stream: false }, fakeOptions.answer);
+    }
     fakeRequests.push(params as ChatCompletionCreateParamsStreaming);
     const asked = this.lookUp(params.messages).prompt + (params.max_tokens ?? 1);
     if (asked > this.info.contextLength) throw tooLong(asked, this.info.contextLength);
@@ -193,7 +218,7 @@ export class Engine {
       await pause(signal);
     }
     const content = said.slice(0, numWords).join('');
-    this.computed.push(render([...params.messages, { role: 'assistant', content }]));
+    this.computed.push(fakeTemplate([...params.messages, { role: 'assistant', content }]));
     yield this.chunk({ finish_reason: numWords < said.length ? 'length' : 'stop' });
     const usage = {
       prompt_tokens: promptTokens,
@@ -233,6 +258,17 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
     vocabSize: 49_152,
     kv: options.kv ?? 'f16',
     gpuBytes: 318_000_000,
+    memory: {
+      weightsBytes: 94_000_000,
+      stepWeightsBytes: 94_000_000,
+      kvBytesPerToken: 23_040,
+      kvBytes: 23_040 * (options.contextLength ?? 8192),
+      scratchBytes: 35_000_000,
+      totalBytes: 318_000_000,
+      contextLength: options.contextLength ?? 8192,
+      trainedContextLength: 8192,
+      kv: options.kv ?? 'f16',
+    },
     hasChatTemplate: true,
     tuning: { source: 'table', fewRows: '', manyRows: '', tuneMs: 0 },
     adapter: {
@@ -247,10 +283,6 @@ function fakeInfo(name: string, options: LoadOptions): EngineInfo {
 
 function words(text: string): string[] {
   return text.match(/\S+/g) ?? [];
-}
-
-function render(messages: readonly ChatMessage[]): string {
-  return messages.map(({ role, content }) => `<${role}> ${String(content)}`).join(' ');
 }
 
 function tooLong(asked: number, allowed: number): PagewiseError {

@@ -16,6 +16,7 @@ import puppeteer from 'puppeteer-core';
 import { build } from 'vite';
 import { ensureBrowser } from '../../scripts/browsers.mjs';
 import { checkKeyboard, checkScrolling } from './behaviour.mjs';
+import { fakeGpu, LAB_PICTURES } from './lab-screens.mjs';
 import { serve } from './serve.mjs';
 import { ANSWER, SIZES, STATES } from './states.mjs';
 
@@ -36,6 +37,7 @@ const KEPT = new Set([
   'loading-phone-light',
   'settings-desktop-light',
   'out-of-memory-desktop-light',
+  ...LAB_PICTURES,
 ]);
 
 /** Waits until every transition has ended; endless animations do not count. */
@@ -75,13 +77,14 @@ async function picture(browser, origin, { name, size, scheme, lang }, problems) 
   });
   await page.setViewport(SIZES[size]);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  await page.evaluateOnNewDocument(fakeGpu);
   await page.evaluateOnNewDocument(
     (gpu, fake, language) => {
       localStorage.setItem('pagewise.lang', language);
-      const adapter = gpu === 'null' ? null : {};
-      Object.defineProperty(navigator, 'gpu', {
-        value: gpu === 'missing' ? undefined : { requestAdapter: async () => adapter },
-      });
+      if (gpu !== 'ok') {
+        const value = gpu === 'missing' ? undefined : { requestAdapter: async () => null };
+        Object.defineProperty(navigator, 'gpu', { value });
+      }
       window.fakeEngine = fake;
     },
     state.gpu ?? 'ok',
@@ -93,6 +96,7 @@ async function picture(browser, origin, { name, size, scheme, lang }, problems) 
   await page.waitForFunction(() => document.querySelector('.model-card, .card, section.status, .lab'));
   await state.act?.(page);
   await settled(page);
+  if (state.isTall) await page.setViewport({ ...SIZES[size], height: await columnHeight(page) });
   if (folder || (KEPT.has(label) && !quick)) await page.screenshot({ path: join(outDir, `${label}.png`) });
   problems.push(...(await accessibility(page)).map((text) => `${label}: ${text}`));
   // As it is, and as it would be in a language that is written from right to left.
@@ -104,6 +108,14 @@ async function picture(browser, origin, { name, size, scheme, lang }, problems) 
     if (overflow > 0) problems.push(`${label}, ${dir}: ${overflow} px wider than the screen`);
   }
   await context.close();
+}
+
+/** What it takes to see all of a view that scrolls. */
+function columnHeight(page) {
+  return page.evaluate(() => {
+    const main = document.querySelector('main');
+    return Math.min(5000, Math.ceil(main.getBoundingClientRect().top) + main.scrollHeight);
+  });
 }
 
 async function accessibility(page) {

@@ -13,7 +13,8 @@ afterEach(() => {
   dispatchEvent(new HashChangeEvent('hashchange'));
 });
 
-window.matchMedia ??= (query: string) => ({ matches: false, media: query }) as MediaQueryList;
+window.matchMedia ??= (query: string) =>
+  Object.assign(new EventTarget(), { matches: false, media: query }) as MediaQueryList;
 
 HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
   this.open = true;

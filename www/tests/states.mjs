@@ -1,5 +1,6 @@
 /** The states of the page that are looked at, and how to get there; for screenshots.mjs. */
 import { fileURLToPath } from 'node:url';
+import { LAB_STATES } from './lab-screens.mjs';
 
 export const REGISTRY = {
   models: [
@@ -174,12 +175,8 @@ export const STATES = {
       await waitAlert(page);
     },
   },
-  ...Object.fromEntries(
-    ['cache', 'batching', 'floor', 'memory', 'doctor', 'documents'].map((lab) => [
-      `lab-${lab}`,
-      { hash: `#/labs/${lab}`, act: (page) => page.waitForSelector('.lab') },
-    ]),
-  ),
+  ...LAB_STATES,
+  'lab-documents': { hash: '#/labs/documents', act: (page) => page.waitForSelector('.lab') },
 };
 
 export function waitReady(page) {

@@ -44,6 +44,8 @@ pub struct CachedView {
 /// A prefix that the cache has: one that has a name, or that nothing follows.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct PrefixView {
+    /// The trie node that it ends with.
+    pub node: NodeId,
     /// What the request called it.
     pub name: Option<String>,
     /// The salt that it is under.
@@ -115,6 +117,7 @@ impl PrefixCache {
         }
         reversed.reverse();
         PrefixView {
+            node: id,
             name: end.name.as_deref().map(str::to_owned),
             salt: self.trie.salt(id).to_string(),
             tokens: reversed,

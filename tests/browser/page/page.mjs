@@ -1,5 +1,5 @@
 // The npm package as a plain module page gets it: no bundler, under the strict policy.
-import { Engine, explainMiss, kvMemory } from '/js/dist/index.js';
+import { Engine, explainMiss, kvMemory, simulate } from '/js/dist/index.js';
 
 let engine;
 
@@ -84,5 +84,6 @@ globalThis.test = {
   models,
   restoreFrom,
   saveTo,
+  simulate,
   unload: () => engine.unload(),
 };

@@ -50,7 +50,11 @@ export interface LoadReport {
   readonly totalBytes: number | null;
 }
 
+/** How requests are scheduled; labs change it for a load of their own. */
+export type Scheduling = Pick<LoadOptions, 'maxRunning' | 'batching' | 'chunkedPrefill' | 'maxStepTokens'>;
+
 export interface LoadRequest extends Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'> {
+  readonly scheduling?: Scheduling;
   readonly signal: AbortSignal;
   readonly onProgress: (report: LoadReport) => void;
 }
@@ -75,6 +79,7 @@ export interface LoadedModel {
 /** Loads a model; rejects with the engine's error. */
 export async function loadModel(choice: ModelChoice, request: LoadRequest): Promise<LoadedModel> {
   const options: LoadOptions = {
+    ...request.scheduling,
     signal: request.signal,
     registry: new URL(REGISTRY_URL, document.baseURI),
     kv: request.kvFormat,

@@ -1,6 +1,6 @@
 /** Loads one model at a time and says how far it is. */
 import { type Signal, signal } from '@preact/signals';
-import type { LoadedModel, LoadPhase } from './engine';
+import type { LoadedModel, LoadPhase, Scheduling } from './engine';
 import { choiceName, type ModelChoice } from './models';
 import { isCancelled, type Problem, toProblem } from './problem';
 import { type Pace, PaceMeter } from './progress';
@@ -23,7 +23,9 @@ export type ModelState =
 const NO_PACE: Pace = { bytesPerS: null, secondsLeft: null };
 
 /** The parts of the settings that hold for as long as a model is loaded. */
-export type LoadSettings = Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'>;
+export interface LoadSettings extends Pick<Settings, 'contextLength' | 'kvFormat' | 'storeModels'> {
+  readonly scheduling?: Scheduling;
+}
 
 export class ModelLoader {
   readonly state: Signal<ModelState> = signal({ kind: 'none' });

@@ -5,7 +5,7 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { type Browser, checkGpu, detectBrowser, type GpuCheck } from './browser';
 import type { LoadedModel } from './engine';
-import { ModelLoader } from './loader';
+import { type LoadSettings, ModelLoader } from './loader';
 import { chooseKnown, fetchKnownModels, type KnownModel, type ModelChoice, parseChoice } from './models';
 import { Notices } from './notices';
 import { type AddressProblem, loadSettings, readAddress, type Settings, saveSettings } from './settings';
@@ -35,6 +35,8 @@ export class Session {
   readonly takeFiles: Signal<((files: readonly File[]) => void) | null> = signal(null);
   /** Called before a model is replaced: whoever uses it stops. */
   readonly beforeLoad = new Set<() => void>();
+  /** The model that a lab has loaded with settings of its own. */
+  private lent: LoadedModel | null = null;
   private readonly registryRead: Promise<void>;
   /** Values from the address, which are not stored unless the visitor changes them. */
   private readonly presets: Partial<Settings>;
@@ -104,6 +106,33 @@ export class Session {
     if (state.kind !== 'none') await this.load(state.choice);
   }
 
+  /**
+   * Loads the model of now, else the wanted one, with settings that hold for this load only: for labs. {@link restore} goes
+   * back to the visitor's.
+   */
+  async loadFor(change: Partial<LoadSettings>): Promise<LoadedModel | null> {
+    for (const stop of this.beforeLoad) stop();
+    await this.registryRead;
+    const state = this.loader.state.peek();
+    const first = this.known.peek()?.[0];
+    const choice = state.kind === 'none' ? (this.wanted.peek() ?? (first && chooseKnown(first))) : state.choice;
+    if (!choice) {
+      this.dialog.value = 'models';
+      return null;
+    }
+    const model = await this.start(choice, change);
+    this.lent = model;
+    return model;
+  }
+
+  /** Loads the model as the visitor set it, if a lab has loaded it otherwise. */
+  async restore(): Promise<void> {
+    const state = this.loader.state.peek();
+    const isLent = state.kind === 'ready' && state.model === this.lent;
+    this.lent = null;
+    if (isLent) await this.load(state.choice);
+  }
+
   cancelLoad(): void {
     for (const stop of this.beforeLoad) stop();
     this.loader.cancel();
@@ -123,8 +152,8 @@ export class Session {
     return null;
   }
 
-  private async start(choice: ModelChoice): Promise<LoadedModel | null> {
-    const model = await this.loader.load(choice, this.settings.peek());
+  private async start(choice: ModelChoice, change: Partial<LoadSettings> = {}): Promise<LoadedModel | null> {
+    const model = await this.loader.load(choice, { ...this.settings.peek(), ...change });
     if (model?.info.adapter.isSoftware) this.notices.show({ id: 'software', text: () => t('softwareNotice') });
     if (model?.info.hasChatTemplate === false) this.notices.show({ id: 'template', text: () => t('templateNotice') });
     return model;

@@ -1,8 +1,69 @@
 /** The cache lab. */
+import type { Engine } from 'pagewise';
 import type { JSX } from 'preact';
-import { t } from '../../i18n/core';
+import { useEffect, useMemo } from 'preact/hooks';
 import { LabView } from '../../shell/lab-view';
+import { route } from '../../shell/router';
+import { useSession } from '../../ui/context';
+import { Button } from '../../ui/kit';
+import { ProblemCard } from '../../ui/problem-card';
+import { EngineGate } from '../shared/engine-gate';
+import { t as shared } from '../shared/text';
+import { Controls } from './controls';
+import { ExperimentList } from './experiment-list';
+import { EXPERIMENTS } from './experiments';
+import { CacheLab } from './lab';
+import { PoolPanel } from './pool-panel';
+import { RunPanel } from './run-panel';
+import { SavedPanel } from './saved-panel';
+import { t } from './text';
+import { TriePanel } from './trie-panel';
+import '../shared/lab.css';
+import './cache.css';
 
-export default function CacheLab(): JSX.Element {
-  return <LabView lead={t('labComing')}>{null}</LabView>;
+export default function CacheLabView(): JSX.Element {
+  return (
+    <LabView lead={t('lead')}>
+      <EngineGate why={t('why')}>
+        {(engine) => <Lab key={engine.info.id + engine.info.contextLength} engine={engine} />}
+      </EngineGate>
+    </LabView>
+  );
+}
+
+function Lab({ engine }: { engine: Engine }): JSX.Element {
+  const session = useSession();
+  const lab = useMemo(() => new CacheLab(engine), [engine]);
+  useEffect(() => {
+    const stop = (): void => lab.job.stop();
+    session.beforeLoad.add(stop);
+    // An address may ask for an experiment: `#/labs/cache?experiment=same`.
+    const asked = EXPERIMENTS.find((id) => id === route.peek().query.get('experiment'));
+    if (asked) void lab.start(asked);
+    return () => {
+      session.beforeLoad.delete(stop);
+      lab.close();
+    };
+  }, [lab, session]);
+  // What a lab loads for itself ends with it.
+  useEffect(() => () => void session.restore(), [session]);
+  const problem = lab.job.problem.value;
+  return (
+    <>
+      <ExperimentList lab={lab} />
+      {problem && <ProblemCard problem={problem} onRetry={() => lab.run.value && void lab.start(lab.run.value.id)} />}
+      {lab.run.value && <RunPanel run={lab.run.value} />}
+      <PoolPanel lab={lab} />
+      <TriePanel lab={lab} />
+      <SavedPanel lab={lab} />
+      <Controls lab={lab} />
+      {lab.job.busy.value && (
+        <div class="lab-stop">
+          <Button icon="stop" onClick={() => lab.job.stop()}>
+            {shared('stop')}
+          </Button>
+        </div>
+      )}
+    </>
+  );
 }
