@@ -8,6 +8,7 @@ const TYPES = {
   '.html': 'text/html',
   '.js': 'text/javascript',
   '.css': 'text/css',
+  '.wasm': 'application/wasm',
   '.svg': 'image/svg+xml',
   '.json': 'application/json',
   '.png': 'image/png',
