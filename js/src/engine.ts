@@ -88,7 +88,7 @@ export class Engine {
     if (store) askToPersist();
     return withWorker(checked, async (client) => {
       client.onProgress = onProgress;
-      const info = await client.call('load', { source: spec, options: engineOptions, store });
+      const info = await client.call('load', { source: spec, options: engineOptions, store, group: null });
       client.onProgress = undefined;
       client.atEnd(followVisibility(targets, (ms) => client.setStepTarget(ms)));
       return new Engine(client, info);

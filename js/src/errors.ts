@@ -18,7 +18,12 @@ export const ERROR_CODES = [
   'network',
   'worker_crashed',
   'storage_full',
+  'leader_lost',
+  'version_mismatch',
 ] as const;
+
+/** Those that the same call can succeed after, on the same engine. */
+const RETRIABLE: readonly ErrorCode[] = ['leader_lost', 'queue_full'];
 
 /**
  * Stable code of a {@link PagewiseError}:
@@ -35,6 +40,8 @@ export const ERROR_CODES = [
  * - `network`: model bytes could not be read; `url` and, where known, `status` and `offset` say which
  * - `worker_crashed`: a bug or the browser ended the worker; load the model again
  * - `storage_full`: the browser's storage has no room for a model (asked and free are in the message), or allows none
+ * - `leader_lost`: the tab or worker that ran a shared engine is gone; the same request can be sent again at once
+ * - `version_mismatch`: the worker's script is of another version of this package than the page's; the message says what to do
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
@@ -80,6 +87,11 @@ export class PagewiseError extends Error {
     if (options.status !== undefined) this.status = options.status;
     if (options.offset !== undefined) this.offset = options.offset;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+  }
+
+  /** Whether the same call can succeed on the same engine, at once or after {@link retryAfterMs}. */
+  get retriable(): boolean {
+    return RETRIABLE.includes(this.code);
   }
 
   /** What crosses the worker's border. */

@@ -1,83 +1,73 @@
 /**
- * The worker's loop: messages queue in an inbox that is drained at the top of a step; nothing acts in between.
+ * The worker's loop: messages queue in an inbox that is drained at the top of a step; nothing acts in between. It serves one
+ * page or several; each has ids of its own, and learns of its own requests only.
  */
 
+import { callEngine } from './engine-calls.js';
 import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
-import type {
-  AdapterProbe,
-  CallMessage,
-  Calls,
-  CallType,
-  EngineOptions,
-  FromWorker,
-  RequestEvent,
-  SourceSpec,
-  ToWorker,
+import { buffersOf, guardToWorker } from './guard.js';
+import { ModelLoader } from './model-loader.js';
+import {
+  type CallMessage,
+  type Calls,
+  type CallType,
+  type FromWorker,
+  type HelloMessage,
+  PROTOCOL_VERSION,
+  type RequestEvent,
+  type ToWorker,
 } from './protocol.js';
-import { ModelReader } from './reader.js';
-import { NETWORK, type NetworkEnvironment } from './retry.js';
 import { restoreCache, saveCache } from './saved-cache.js';
-import type { StorageEnvironment } from './storage.js';
-import { type FoundModel, StoredModels } from './stored-models.js';
-import type { TuningMemory } from './tuning-memory.js';
-import type { LoadPhase, MemoryPlan } from './types.js';
-import type { WasmEngine, WasmModule } from './wasm.js';
-
-/** What the loop needs from outside. */
-export interface WorkerEnvironment {
-  /** Starts the WebAssembly module; called at the first message that needs it. */
-  loadModule(): Promise<WasmModule>;
-  /** Describes the GPU, or throws `no_webgpu`. */
-  probeAdapter(): Promise<AdapterProbe>;
-  /** Sends a message to the page. */
-  post(message: FromWorker): void;
-  /** Milliseconds on the clock that the module uses. */
-  now(): number;
-  /** When that clock was 0, in milliseconds since 1970. */
-  readonly timeOrigin: number;
-  /** Waits for work on the GPU. */
-  whileWaiting<T>(work: Promise<T>): Promise<T>;
-  /** Where measured choices of kernels are kept; nowhere by default. */
-  tunings?: TuningMemory;
-  /** Where models are stored; nowhere by default. */
-  storage?: StorageEnvironment;
-  /** The network; the real one by default. */
-  network?: NetworkEnvironment;
-}
+import { type SendToPage, ServedPage, stepTargetOf } from './served-page.js';
+import type { EngineInfo } from './types.js';
+import { VERSION } from './version.js';
+import type { WasmEngine } from './wasm.js';
+import type { WorkerEnvironment } from './worker-environment.js';
 
 /** A request that the engine has. */
 interface ActiveRequest {
+  page: ServedPage;
   /** What the page calls it. */
+  id: number;
+  /** What traces call it. */
   name: string;
   /** Answers that have not ended yet. */
   numLeft: number;
 }
 
+/** What waits for the end of a step. */
+type Queued = CallMessage | Extract<ToWorker, { type: 'cancel' | 'stepTarget' | 'leave' }>;
+
 /** The loop. It holds at most one engine. */
 export class WorkerLoop {
   readonly #environment: WorkerEnvironment;
-  readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
+  readonly #onCrash: () => void;
+  readonly #inbox: { page: ServedPage; message: Queued; arrivedMs: number }[] = [];
+  readonly #pages = new Set<ServedPage>();
   readonly #active = new Map<number, ActiveRequest>();
-  readonly #models: StoredModels | undefined;
-  #module: Promise<WasmModule> | undefined;
-  #engine: WasmEngine | undefined;
+  readonly #loader: ModelLoader;
+  #loaded: { engine: WasmEngine; info: EngineInfo; group: string | null } | undefined;
+  #nextRequest = 1;
   #wake: () => void = () => undefined;
   #hasCrashed = false;
-  #modelId = '';
-  #listensToCache = false;
-  #listensToSteps = false;
 
-  /** Runs nothing yet: see {@link run}. */
-  constructor(environment: WorkerEnvironment) {
+  /** Runs nothing yet: see {@link run}. `onCrash` is called after all pages were told. */
+  constructor(environment: WorkerEnvironment, onCrash: () => void = () => undefined) {
     this.#environment = environment;
-    const { storage, network } = environment;
-    if (storage !== undefined) this.#models = new StoredModels(storage, network);
+    this.#onCrash = onCrash;
+    this.#loader = new ModelLoader(environment, (message) => this.#tell(message));
   }
 
-  /** Queues a message. */
-  receive(message: ToWorker): void {
-    this.#inbox.push({ message, arrivedMs: this.#environment.now() });
-    this.#wake();
+  /** Serves a page; returns what takes its messages. The worker ends with its owner. */
+  connect(send: SendToPage, { isOwner = false } = {}): (data: unknown) => void {
+    const page = new ServedPage(send, isOwner);
+    this.#pages.add(page);
+    return (data) => this.#receive(page, data);
+  }
+
+  /** Messages of all pages that were none of the protocol's. */
+  get numIgnored(): number {
+    return [...this.#pages].reduce((sum, page) => sum + page.numIgnored, 0);
   }
 
   /** Says that the module is beyond use and stops the loop; only the first crash is told. */
@@ -85,7 +75,11 @@ export class WorkerLoop {
     if (this.#hasCrashed) return;
     this.#hasCrashed = true;
     const text = error instanceof Error ? error.message : String(error);
-    this.#environment.post({ type: 'crashed', message: `the engine crashed: ${text}` });
+    const record = isErrorRecord(error)
+      ? error
+      : { code: 'worker_crashed' as const, message: `the engine crashed: ${text}` };
+    this.#tell({ type: 'crashed', error: { code: record.code, message: record.message } });
+    this.#onCrash();
   }
 
   /** Serves until a crash. */
@@ -93,8 +87,8 @@ export class WorkerLoop {
     try {
       while (!this.#hasCrashed) {
         await this.#drain();
-        if (this.#engine?.hasWork()) {
-          await this.#step(this.#engine);
+        if (this.#loaded?.engine.hasWork()) {
+          await this.#step(this.#loaded.engine);
           // A step may have needed no event from outside: let messages in before the next one.
           await nextTask();
         } else if (this.#inbox.length === 0) {
@@ -108,34 +102,142 @@ export class WorkerLoop {
     }
   }
 
+  #receive(page: ServedPage, data: unknown): void {
+    const guarded = guardToWorker(data);
+    if (!('message' in guarded)) {
+      if (guarded.id === undefined) page.numIgnored += 1;
+      else page.post({ type: 'error', id: guarded.id, error: { code: 'bad_request', message: guarded.problem } });
+      return;
+    }
+    const { message } = guarded;
+    if (message.type === 'hello') this.#greet(page, message);
+    else if (page.greeting !== 'ours') refuse(page, message);
+    else if (message.type === 'ping') page.post({ type: 'pong' });
+    else if (message.type === 'connect') this.#connectTo(page, message.via);
+    else this.#queue(page, message);
+  }
+
+  #queue(page: ServedPage, message: Queued): void {
+    this.#inbox.push({ page, message, arrivedMs: this.#environment.now() });
+    this.#wake();
+  }
+
+  #greet(page: ServedPage, { protocol, version, life }: HelloMessage & { life: string | null }): void {
+    if (page.hasLeft) return;
+    const isFirst = page.greeting === 'none';
+    page.greeting = protocol === PROTOCOL_VERSION && version === VERSION ? 'ours' : 'other';
+    page.post({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION });
+    if (!isFirst) return;
+    if (life !== null) this.#watch(page, life);
+    this.#tellClients();
+  }
+
+  /** A page that is closed or has crashed says nothing, and its port does not either, but its locks are free. */
+  #watch(page: ServedPage, life: string): void {
+    const controller = new AbortController();
+    page.onLeave = () => controller.abort();
+    const { signal } = controller;
+    this.#environment.locks
+      ?.request(life, { mode: 'shared', signal }, () => this.#queue(page, { type: 'leave' }))
+      .catch(() => undefined);
+  }
+
+  /** Only the worker's own page may bring others. */
+  #connectTo(page: ServedPage, via: MessagePort | string): void {
+    const { openBroadcast } = this.#environment;
+    if (!page.isOwner || (typeof via === 'string' && openBroadcast === undefined)) {
+      page.numIgnored += 1;
+    } else if (typeof via !== 'string') {
+      const receive = this.connect((message, transfer) => via.postMessage(message, transfer));
+      via.onmessage = ({ data }) => receive(data);
+    } else if (openBroadcast !== undefined) {
+      const channel = openBroadcast(via);
+      const receive = this.connect((message) => channel.postMessage(message));
+      channel.onmessage = ({ data }) => receive(data);
+    }
+  }
+
+  #tell(message: FromWorker): void {
+    for (const page of this.#pages) if (page.greeting === 'ours') page.post(message);
+  }
+
+  #tellClients(): void {
+    const num = [...this.#pages].filter((page) => page.greeting === 'ours').length;
+    this.#tell({ type: 'clients', num });
+  }
+
+  /** Ends everything of a page; the last one takes the engine with it. */
+  #leave(page: ServedPage): void {
+    this.#cancelAll(page);
+    page.leave();
+    if (!this.#pages.delete(page)) return;
+    if (this.#pages.size === 0) this.#free();
+    else if (this.#loaded !== undefined) this.#applySettings(this.#loaded.engine);
+    this.#tellClients();
+  }
+
+  #cancelAll(page: ServedPage): void {
+    for (const request of page.requests.values()) {
+      this.#active.delete(request);
+      this.#loaded?.engine.cancel(request);
+    }
+    page.requests.clear();
+    page.listensToCache = false;
+    page.listensToSteps = false;
+    page.stepTarget = undefined;
+  }
+
+  #free(): void {
+    this.#loaded?.engine.free();
+    this.#loaded = undefined;
+    this.#active.clear();
+    for (const page of this.#pages) page.requests.clear();
+  }
+
+  /** What the pages want together. */
+  #applySettings(engine: WasmEngine): void {
+    engine.setStepTarget(stepTargetOf(this.#pages));
+    engine.setTracing([...this.#pages].some((page) => page.listensToSteps));
+  }
+
   async #step(engine: WasmEngine): Promise<void> {
     try {
       const events = await this.#environment.whileWaiting(engine.step());
       // First, while the requests that end here have their names.
       this.#postSteps(engine);
-      for (const event of events) this.#note(event);
-      if (events.length > 0) this.#environment.post({ type: 'events', events });
+      this.#postEvents(events);
       this.#postCacheEvents();
     } catch (error) {
       const record = recordOf(error);
       const requests = [...this.#active.keys()];
-      const events = requests.map((request) => ({ kind: 'failed' as const, request, error: record }));
+      this.#postEvents(requests.map((request) => ({ kind: 'failed' as const, request, error: record })));
       for (const request of requests) engine.cancel(request);
-      this.#active.clear();
-      this.#environment.post({ type: 'events', events });
+      // Whoever has it to itself can load it again; one that is shared has to end, or all go on with it.
+      if (record.code === 'device_lost' && this.#loaded?.group != null) this.crash(record);
     }
   }
 
-  /** Takes note of the end of an answer. */
-  #note(event: RequestEvent): void {
-    const active = this.#active.get(event.request);
-    if (active === undefined) return;
-    if (event.kind === 'finished') active.numLeft -= 1;
-    if (event.kind === 'failed' || active.numLeft === 0) this.#active.delete(event.request);
+  /** To each page what is its own, under its own ids. */
+  #postEvents(events: readonly RequestEvent[]): void {
+    const byPage = new Map<ServedPage, RequestEvent[]>();
+    for (const event of events) {
+      const active = this.#active.get(event.request);
+      if (active === undefined) continue;
+      const { page, id } = active;
+      const own = byPage.get(page) ?? [];
+      own.push({ ...event, request: id });
+      byPage.set(page, own);
+      if (event.kind === 'finished') active.numLeft -= 1;
+      if (event.kind !== 'failed' && active.numLeft > 0) continue;
+      this.#active.delete(event.request);
+      page.requests.delete(id);
+    }
+    for (const [page, own] of byPage) page.post({ type: 'events', events: own });
   }
 
   #postSteps(engine: WasmEngine): void {
-    if (!this.#listensToSteps) return;
+    const listening = [...this.#pages].filter((page) => page.listensToSteps);
+    if (listening.length === 0) return;
     const named = <T extends { request: number }>(answer: T): Omit<T, 'request'> & { request: string } => {
       return { ...answer, request: this.#active.get(answer.request)?.name ?? '' };
     };
@@ -143,190 +245,133 @@ export class WorkerLoop {
       return { ...step, parts: step.parts.map(named), preempted: step.preempted.map(named) };
     });
     const { timeOrigin } = this.#environment;
-    if (steps.length > 0) this.#environment.post({ type: 'steps', steps, timeOrigin });
+    if (steps.length > 0) for (const page of listening) page.post({ type: 'steps', steps, timeOrigin });
+  }
+
+  #postCacheEvents(): void {
+    const listening = [...this.#pages].filter((page) => page.listensToCache);
+    if (listening.length === 0 || this.#loaded === undefined) return;
+    const events = this.#loaded.engine.cacheEvents();
+    if (events.length > 0) for (const page of listening) page.post({ type: 'cacheEvents', events });
   }
 
   async #drain(): Promise<void> {
     for (let entry = this.#inbox.shift(); entry !== undefined; entry = this.#inbox.shift()) {
-      const { message, arrivedMs } = entry;
+      const { page, message, arrivedMs } = entry;
+      if (page.hasLeft) continue;
       if (message.type === 'cancel') {
-        if (this.#active.delete(message.request)) this.#engine?.cancel(message.request);
-        continue;
-      }
-      if (message.type === 'stepTarget') {
-        this.#engine?.setStepTarget(message.ms ?? undefined);
-        continue;
-      }
-      try {
-        const value = await this.#answer(message, arrivedMs);
-        this.#environment.post({ type: 'result', id: message.id, value });
-        this.#postCacheEvents();
-      } catch (error) {
-        this.#environment.post({ type: 'error', id: message.id, error: recordOf(error) });
+        const request = page.requests.get(message.request);
+        page.requests.delete(message.request);
+        if (request !== undefined && this.#active.delete(request)) this.#loaded?.engine.cancel(request);
+      } else if (message.type === 'stepTarget') {
+        page.stepTarget = message.ms;
+        this.#loaded?.engine.setStepTarget(stepTargetOf(this.#pages));
+      } else if (message.type === 'leave') {
+        this.#leave(page);
+      } else {
+        await this.#serve(page, message, arrivedMs);
       }
     }
   }
 
-  #postCacheEvents(): void {
-    if (!this.#listensToCache || this.#engine === undefined) return;
-    const events = this.#engine.cacheEvents();
-    if (events.length > 0) this.#environment.post({ type: 'cacheEvents', events });
+  async #serve(page: ServedPage, message: CallMessage, arrivedMs: number): Promise<void> {
+    const { id } = message;
+    try {
+      const value = await this.#answer(page, message, arrivedMs);
+      page.post({ type: 'result', id, value }, buffersOf(value));
+      this.#postCacheEvents();
+    } catch (error) {
+      page.post({ type: 'error', id, error: recordOf(error) });
+    }
+    if (message.type === 'unload' && !page.isOwner) this.#leave(page);
   }
 
-  async #answer(message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
+  async #answer(page: ServedPage, message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
     switch (message.type) {
       case 'load':
         return this.#load(message);
       case 'inspect':
-        return this.#withReader(await this.#local(message.source), (module, reader) => module.inspect(reader));
+        return this.#loader.inspect(message.source);
       case 'plan':
-        return this.#plan(message);
-      case 'submit': {
-        const promptTokens = this.#loaded().submit(message.id, message.request, arrivedMs);
-        this.#active.set(message.id, { name: message.name, numLeft: message.request.numChoices });
-        return { promptTokens };
-      }
-      case 'tokenize':
-        return [...this.#loaded().tokenize(message.text, message.addSpecial, message.parseSpecial)];
-      case 'detokenize':
-        return this.#loaded().detokenize(Uint32Array.from(message.ids), message.skipSpecial);
-      case 'applyTemplate':
-        return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
-      case 'metrics':
-        return this.#loaded().metrics();
-      case 'metricsText':
-        return this.#loaded().metricsText(this.#modelId);
+        return this.#loader.plan(message);
+      case 'submit':
+        return { promptTokens: this.#submit(page, message, arrivedMs) };
       case 'stepListen':
-        this.#loaded().setTracing(message.isOn);
-        this.#listensToSteps = message.isOn;
+        this.#engine();
+        page.listensToSteps = message.isOn;
+        this.#applySettings(this.#engine());
         return null;
-      case 'logits':
-        return this.#loaded().logits(Uint32Array.from(message.ids), Uint32Array.from(message.positions));
-      case 'cacheStats':
-        return this.#loaded().cacheStats();
-      case 'cacheBlocks':
-        return this.#loaded().cacheBlocks();
-      case 'cachePrefixes':
-        return this.#loaded().cachePrefixes();
-      case 'cacheExplain':
-        return this.#loaded().cacheExplain(message.request);
-      case 'cachePin':
-        return this.#loaded().cachePin(message.salt, message.prefix);
-      case 'cacheUnpin':
-        return this.#loaded().cacheUnpin(message.salt, message.prefix);
-      case 'cacheEvict':
-        return this.#loaded().cacheEvict(message.salt, message.prefix);
-      case 'cacheClear':
-        return this.#loaded().cacheClear();
       case 'cacheSave':
-        return this.#environment.whileWaiting(saveCache(this.#loaded(), message.salt, message.prefix));
+        return this.#environment.whileWaiting(saveCache(this.#engine(), message.salt, message.prefix));
       case 'cacheRestore':
-        return this.#environment.whileWaiting(restoreCache(this.#loaded(), message.data, message.cache));
+        return this.#environment.whileWaiting(restoreCache(this.#engine(), message.data, message.cache));
       case 'cacheListen':
         // What happened before is nothing to a new listener.
-        this.#loaded().cacheEvents();
-        this.#listensToCache = message.isOn;
+        this.#postCacheEvents();
+        this.#engine().cacheEvents();
+        page.listensToCache = message.isOn;
         return null;
       case 'modelsList':
-        return this.#stored().list();
+        return this.#loader.stored().list();
       case 'modelsFind':
-        return (await this.#stored().find(message.source))?.model ?? null;
+        return (await this.#loader.stored().find(message.source))?.model ?? null;
       case 'modelsDelete':
-        return this.#stored().delete(message.source);
+        return this.#loader.stored().delete(message.source);
       case 'modelsDownload':
-        return (await this.#download(message.source)).model;
+        return (await this.#loader.download(message.source)).model;
       case 'unload':
-        this.#engine?.free();
-        this.#engine = undefined;
-        this.#active.clear();
+        this.#cancelAll(page);
+        if (page.isOwner) this.#close(page);
         return null;
+      default:
+        return callEngine(this.#engine(), this.#loaded?.info.id ?? '', message);
     }
   }
 
-  /** Plans for the GPU that is there, else for the smallest that WebGPU allows. */
-  async #plan(message: Extract<CallMessage, { type: 'plan' }>): Promise<Calls['plan']['result']> {
-    const adapter = await this.#environment.probeAdapter().catch(() => undefined);
-    return this.#planFor(await this.#local(message.source), message.options, adapter);
-  }
-
-  #planFor(source: SourceSpec, given: EngineOptions, adapter: AdapterProbe | undefined): Promise<MemoryPlan> {
-    const options = adapter === undefined ? given : { ...given, adapter };
-    return this.#withReader(source, (module, reader) => module.plan(reader, options));
-  }
-
-  /** The source as it is stored, else as it is. */
-  async #local(source: SourceSpec): Promise<SourceSpec> {
-    // What cannot be found, for whatever reason, is read from where it comes from.
-    const found = await this.#models?.find(source).catch(() => undefined);
-    if (found !== undefined) return storedSource(source, found);
-    if (source.failure !== undefined) throw PagewiseError.fromRecord(source.failure);
-    return source;
-  }
-
-  /** The source in storage, downloaded if need be and if it can run here. */
-  async #kept(source: SourceSpec, options: EngineOptions, adapter: AdapterProbe): Promise<SourceSpec> {
-    const local = await this.#local(source);
-    if (local.parts.every(({ kind }) => kind === 'blob')) return local;
-    await this.#planFor(local, options, adapter);
-    return storedSource(source, await this.#download(source));
-  }
-
-  #download(source: SourceSpec): Promise<FoundModel> {
-    const onProgress = (loadedBytes: number, totalBytes: number): void =>
-      this.#environment.post({ type: 'progress', progress: { phase: 'download', loadedBytes, totalBytes } });
-    return this.#stored().download(source, { onProgress });
-  }
-
-  #stored(): StoredModels {
-    if (this.#models === undefined) throw new PagewiseError('storage_full', 'there is no storage for models here');
-    return this.#models;
-  }
-
-  async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
-    if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
-    const probe = await this.#environment.probeAdapter();
-    const { source: given, store } = message;
-    const source = store ? await this.#kept(given, message.options, probe) : await this.#local(given);
-    const remembered = message.options.autotune ? await this.#environment.tunings?.recall() : undefined;
-    const options = { ...message.options, adapter: probe, remembered: remembered ?? {} };
-    const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
-      this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
-    const loading = this.#withReader(source, (module, reader) => module.loadEngine(reader, options, onProgress));
-    const engine = await this.#environment.whileWaiting(loading);
-    this.#engine = engine;
-    const measured = engine.measuredTuning();
-    if (measured !== null) await this.#environment.tunings?.remember(measured.key, measured.choice);
-    const { vendor, architecture, description, isSoftware, features } = probe;
-    const info = engine.info();
-    const { id, name } = source;
-    this.#modelId = id;
-    const adapter = { vendor, architecture, description, isSoftware, features };
-    return { ...info, id, name: name || info.name || id, adapter };
-  }
-
-  async #withReader<T>(source: SourceSpec, use: (module: WasmModule, reader: ModelReader) => Promise<T>): Promise<T> {
-    this.#module ??= this.#environment.loadModule();
-    const module = await this.#module;
-    const reader = new ModelReader(source, this.#environment.network ?? NETWORK);
-    try {
-      return await use(module, reader);
-    } catch (error) {
-      // The module knows the failure of a read as `network` and a text; the reader knows its URL, status and offset.
-      throw isErrorRecord(error) && error.code === 'network' ? (reader.failure ?? error) : error;
-    } finally {
-      reader.close();
+  async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<EngineInfo> {
+    const { group } = message;
+    if (this.#loaded !== undefined) {
+      if (group !== null && group === this.#loaded.group) return this.#loaded.info;
+      throw new PagewiseError('bad_request', 'this worker has a model already');
     }
+    const [engine, info] = await this.#loader.load(message);
+    this.#loaded = { engine, info, group };
+    this.#applySettings(engine);
+    return info;
   }
 
-  #loaded(): WasmEngine {
-    if (this.#engine === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
-    return this.#engine;
+  #submit(page: ServedPage, message: Extract<CallMessage, { type: 'submit' }>, arrivedMs: number): number {
+    const { id, request, name } = message;
+    if (page.requests.has(id)) throw new PagewiseError('bad_request', `submit: there is a request ${id} already`);
+    const own = this.#nextRequest++;
+    const promptTokens = this.#engine().submit(own, request, arrivedMs);
+    this.#active.set(own, { page, id, name, numLeft: request.numChoices });
+    page.requests.set(id, own);
+    return promptTokens;
+  }
+
+  /** The owner unloads: the worker ends with it, and others have to look for another one. */
+  #close(owner: ServedPage): void {
+    this.#free();
+    const error: ErrorRecord = { code: 'leader_lost', message: 'the tab that had the engine has unloaded it' };
+    for (const page of this.#pages)
+      if (page !== owner && page.greeting === 'ours') page.post({ type: 'crashed', error });
+  }
+
+  #engine(): WasmEngine {
+    if (this.#loaded === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
+    return this.#loaded.engine;
   }
 }
 
-function storedSource(source: SourceSpec, { model, parts }: FoundModel): SourceSpec {
-  const name = model.name === model.id ? {} : { name: model.name };
-  return { id: source.id, ...name, parts, headers: {} };
+/** A page of another version, or one that does not say: its calls are answered, the rest is ignored. */
+function refuse(page: ServedPage, message: ToWorker): void {
+  if (!('id' in message)) {
+    page.numIgnored += 1;
+    return;
+  }
+  const text = `the page is not of pagewise ${VERSION}, as the worker is: reload it, without its caches if need be`;
+  page.post({ type: 'error', id: message.id, error: { code: 'version_mismatch', message: text } });
 }
 
 /** An engine's error as a record; anything else is thrown on and ends the loop. */

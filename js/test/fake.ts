@@ -40,18 +40,20 @@ export class FakeWorker {
   readonly received: ToWorker[] = [];
   isTerminated = false;
   readonly engine: FakeEngine;
-  readonly #loop: WorkerLoop;
+  readonly #receive: (data: unknown) => void;
+  /** Of everything that was sent, what was handed over. */
+  readonly transferred: Transferable[] = [];
 
   constructor(options: FakeOptions = {}) {
     this.engine = new FakeEngine(options);
-    const post = (message: FromWorker): void => {
-      const copy = structuredClone(message);
+    const post = (message: FromWorker, transfer: Transferable[]): void => {
+      const copy = structuredClone(message, { transfer });
+      this.transferred.push(...transfer);
       setTimeout(() => this.isTerminated || this.onmessage?.({ data: copy }));
     };
-    this.#loop = new WorkerLoop({
+    const loop = new WorkerLoop({
       loadModule: async () => ({ ...this.engine.module(), ...options.module }),
       probeAdapter: options.probeAdapter ?? (async () => PROBE),
-      post,
       now: () => performance.now(),
       timeOrigin: performance.timeOrigin,
       whileWaiting: (work) => work,
@@ -59,13 +61,14 @@ export class FakeWorker {
       ...(options.storage === undefined ? {} : { storage: options.storage }),
       ...(options.network === undefined ? {} : { network: options.network }),
     });
-    void this.#loop.run();
+    this.#receive = loop.connect(post, { isOwner: true });
+    void loop.run();
   }
 
-  postMessage(message: ToWorker): void {
-    const copy = structuredClone(message);
+  postMessage(message: ToWorker, transfer: Transferable[] = []): void {
+    const copy = structuredClone(message, { transfer });
     this.received.push(copy);
-    setTimeout(() => this.isTerminated || this.#loop.receive(copy));
+    setTimeout(() => this.isTerminated || this.#receive(copy));
   }
 
   terminate(): void {
