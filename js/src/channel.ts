@@ -70,14 +70,25 @@ export function portChannel(port: MessagePort): OpenChannel {
   };
 }
 
-/** The same through a broadcast channel of that name; what is transferred elsewhere is copied here. */
+/**
+ * The same through a broadcast channel of its own; what is transferred elsewhere is copied here. Nothing is sent before the
+ * worker has said something: unlike a port, the channel keeps nothing for those who come late.
+ */
 export function broadcastChannel(channel: BroadcastChannel): OpenChannel {
   return ({ onMessage, onBroken }) => {
+    let waiting: ToWorker[] | undefined = [];
     // Each end hears the other only: a broadcast does not come back to where it was sent.
-    channel.onmessage = ({ data }) => onMessage(data);
+    channel.onmessage = ({ data }) => {
+      for (const message of waiting?.splice(0) ?? []) channel.postMessage(message);
+      waiting = undefined;
+      onMessage(data);
+    };
     channel.onmessageerror = () => onBroken(broken('a message of the worker could not be read'));
     return {
-      post: (message) => channel.postMessage(message),
+      post: (message) => {
+        if (waiting === undefined) channel.postMessage(message);
+        else waiting.push(message);
+      },
       end: () => {
         channel.onmessage = null;
         channel.postMessage({ type: 'leave' } satisfies ToWorker);

@@ -26,6 +26,9 @@ import { VERSION } from './version.js';
 /** A worker that does not answer `unload` for this long is ended all the same. */
 export const UNLOAD_MS = 3000;
 
+/** Calls that make no sense to another worker. */
+const ONLY_HERE: readonly CallType[] = ['load', 'unload', 'cacheListen', 'stepListen'];
+
 interface PendingCall {
   message: CallMessage;
   resolve: (value: never) => void;
@@ -108,14 +111,14 @@ export class WorkerClient {
   }
 
   /**
-   * Leaves the worker: answers that have begun fail with `error`, and so does the call that loads; all else waits for
+   * Leaves the worker: answers that have begun fail with `error`, and so do calls that mean this worker; all else waits for
    * {@link attach}.
    */
   detach(error: PagewiseError): void {
     this.#channel?.end();
     this.#channel = undefined;
     for (const [id, { message, reject }] of [...this.#calls]) {
-      const isOver = message.type === 'load' || message.type === 'cacheListen' || message.type === 'stepListen';
+      const isOver = ONLY_HERE.includes(message.type);
       // A buffer that was handed over is lost with the worker.
       if (!isOver && buffersOf(message).every(({ byteLength }) => byteLength > 0)) continue;
       this.#calls.delete(id);
@@ -231,8 +234,9 @@ export class WorkerClient {
       this.#calls.set(message.id, { message, resolve: freed, reject: freed });
       channel.post(message, []);
     });
+    if (this.#channel !== channel) return;
     channel.end();
-    if (this.#channel === channel) this.#channel = undefined;
+    this.#channel = undefined;
   }
 
   /** Fails everything that is pending, and from now on every call. */

@@ -121,3 +121,13 @@ export function isErrorRecord(value: unknown): value is ErrorRecord {
   const { code, message } = value as { code?: unknown; message?: unknown };
   return typeof message === 'string' && (ERROR_CODES as readonly unknown[]).includes(code);
 }
+
+/** An engine's error as a record; anything else is thrown on. */
+export function recordOf(error: unknown): ErrorRecord {
+  if (error instanceof PagewiseError) return error.toRecord();
+  if (isErrorRecord(error)) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
+  }
+  throw error;
+}

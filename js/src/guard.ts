@@ -41,7 +41,16 @@ const tagged =
   (value) =>
     tags.includes(Object.prototype.toString.call(value).slice(8, -1));
 
+const isPort: Check = (value) => typeof (value as Partial<MessagePort> | null)?.postMessage === 'function';
 const isBlob = tagged('Blob', 'File');
+/** One that was handed over to somebody else cannot be read. */
+const isBuffer: Check = (value) => {
+  try {
+    return tagged('ArrayBuffer')(value) && new Uint8Array(value as ArrayBuffer).length >= 0;
+  } catch {
+    return false;
+  }
+};
 const isMessage = shape({ role: isText });
 const isInput = either(
   shape({ messages: listOf(isMessage) }),
@@ -110,7 +119,7 @@ const CALLS: { readonly [T in CallType]: { args: Checks<Calls[T]['args']>; resul
   cacheEvict: { args: { prefix: isPrefix, salt: isText }, result: isCount },
   cacheClear: { args: {}, result: isCount },
   cacheSave: { args: { prefix: isPrefix, salt: isText }, result: isBlob },
-  cacheRestore: { args: { data: either(isBlob, tagged('ArrayBuffer')), cache: isCacheOptions }, result: isRecord },
+  cacheRestore: { args: { data: either(isBlob, isBuffer), cache: isCacheOptions }, result: isRecord },
   cacheListen: { args: { isOn: isFlag }, result: isNull },
   modelsList: { args: {}, result: isList },
   modelsFind: { args: { source: isSource }, result: either(isRecord, isNull) },
@@ -130,7 +139,7 @@ const TO_WORKER: ByType<Other<ToWorker>> = {
   cancel: { request: isCount },
   stepTarget: { ms: either(isNull, (ms) => isNumber(ms) && (ms as number) >= 0) },
   ping: {},
-  connect: { via: either(isText, tagged('MessagePort')) },
+  connect: { via: either(isText, isPort) },
   leave: {},
 };
 const FROM_WORKER: ByType<FromWorker> = {

@@ -22,8 +22,7 @@ export class ServedPage {
   stepTarget: number | null | undefined;
   /** Messages that were none of the protocol's. */
   numIgnored = 0;
-  /** Ends what waits for its end. */
-  onLeave: () => void = () => undefined;
+  readonly #cleanups: (() => void)[] = [];
   #hasLeft = false;
 
   /** Knows nothing of it yet. */
@@ -42,11 +41,15 @@ export class ServedPage {
     if (!this.#hasLeft) this.#send(message, transfer);
   }
 
+  /** Has something done when it is gone. */
+  atEnd(cleanup: () => void): void {
+    this.#cleanups.push(cleanup);
+  }
+
   /** From now on it is gone. */
   leave(): void {
-    if (this.#hasLeft) return;
     this.#hasLeft = true;
-    this.onLeave();
+    for (const cleanup of this.#cleanups.splice(0)) cleanup();
   }
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { callEngine } from './engine-calls.js';
-import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
+import { type ErrorRecord, isErrorRecord, PagewiseError, recordOf } from './errors.js';
 import { buffersOf, guardToWorker } from './guard.js';
 import { ModelLoader } from './model-loader.js';
+import { nextTask } from './next-task.js';
 import {
   type CallMessage,
   type Calls,
@@ -58,9 +59,13 @@ export class WorkerLoop {
     this.#loader = new ModelLoader(environment, (message) => this.#tell(message));
   }
 
-  /** Serves a page; returns what takes its messages. The worker ends with its owner. */
-  connect(send: SendToPage, { isOwner = false } = {}): (data: unknown) => void {
+  /** Serves a page; returns what takes its messages. The worker ends with its owner; `close` is called when a page is gone. */
+  connect(
+    send: SendToPage,
+    { isOwner = false, close = () => undefined }: { isOwner?: boolean; close?: () => void } = {},
+  ): (data: unknown) => void {
     const page = new ServedPage(send, isOwner);
+    page.atEnd(close);
     this.#pages.add(page);
     return (data) => this.#receive(page, data);
   }
@@ -128,14 +133,15 @@ export class WorkerLoop {
     page.greeting = protocol === PROTOCOL_VERSION && version === VERSION ? 'ours' : 'other';
     page.post({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION });
     if (!isFirst) return;
-    if (life !== null) this.#watch(page, life);
+    // With its owner, the worker ends as well.
+    if (life !== null && !page.isOwner) this.#watch(page, life);
     this.#tellClients();
   }
 
   /** A page that is closed or has crashed says nothing, and its port does not either, but its locks are free. */
   #watch(page: ServedPage, life: string): void {
     const controller = new AbortController();
-    page.onLeave = () => controller.abort();
+    page.atEnd(() => controller.abort());
     const { signal } = controller;
     this.#environment.locks
       ?.request(life, { mode: 'shared', signal }, () => this.#queue(page, { type: 'leave' }))
@@ -148,12 +154,13 @@ export class WorkerLoop {
     if (!page.isOwner || (typeof via === 'string' && openBroadcast === undefined)) {
       page.numIgnored += 1;
     } else if (typeof via !== 'string') {
-      const receive = this.connect((message, transfer) => via.postMessage(message, transfer));
-      via.onmessage = ({ data }) => receive(data);
+      connectPort(this, via);
     } else if (openBroadcast !== undefined) {
       const channel = openBroadcast(via);
-      const receive = this.connect((message) => channel.postMessage(message));
+      const receive = this.connect((message) => channel.postMessage(message), { close: () => channel.close() });
       channel.onmessage = ({ data }) => receive(data);
+      // It waits for a word.
+      channel.postMessage({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION } satisfies HelloMessage);
     }
   }
 
@@ -289,7 +296,7 @@ export class WorkerLoop {
   async #answer(page: ServedPage, message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
     switch (message.type) {
       case 'load':
-        return this.#load(message);
+        return this.#load(page, message);
       case 'inspect':
         return this.#loader.inspect(message.source);
       case 'plan':
@@ -328,12 +335,15 @@ export class WorkerLoop {
     }
   }
 
-  async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<EngineInfo> {
+  async #load(page: ServedPage, message: Extract<CallMessage, { type: 'load' }>): Promise<EngineInfo> {
     const { group } = message;
     if (this.#loaded !== undefined) {
       if (group !== null && group === this.#loaded.group) return this.#loaded.info;
       throw new PagewiseError('bad_request', 'this worker has a model already');
     }
+    // It failed for the owner, which is about to end the worker.
+    const isGuest = !page.isOwner && [...this.#pages].some(({ isOwner }) => isOwner);
+    if (isGuest) throw new PagewiseError('leader_lost', 'the tab that leads could not load the model');
     const [engine, info] = await this.#loader.load(message);
     this.#loaded = { engine, info, group };
     this.#applySettings(engine);
@@ -364,6 +374,15 @@ export class WorkerLoop {
   }
 }
 
+/** Serves a page through a port. */
+export function connectPort(loop: WorkerLoop, port: MessagePort): (data: unknown) => void {
+  const receive = loop.connect((message, transfer) => port.postMessage(message, transfer), {
+    close: () => port.close(),
+  });
+  port.onmessage = ({ data }) => receive(data);
+  return receive;
+}
+
 /** A page of another version, or one that does not say: its calls are answered, the rest is ignored. */
 function refuse(page: ServedPage, message: ToWorker): void {
   if (!('id' in message)) {
@@ -372,26 +391,4 @@ function refuse(page: ServedPage, message: ToWorker): void {
   }
   const text = `the page is not of pagewise ${VERSION}, as the worker is: reload it, without its caches if need be`;
   page.post({ type: 'error', id: message.id, error: { code: 'version_mismatch', message: text } });
-}
-
-/** An engine's error as a record; anything else is thrown on and ends the loop. */
-function recordOf(error: unknown): ErrorRecord {
-  if (error instanceof PagewiseError) return error.toRecord();
-  if (isErrorRecord(error)) {
-    const { code, message, retryAfterMs } = error;
-    return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
-  }
-  throw error;
-}
-
-/** Resolves in a later task, after the messages that wait now. `setTimeout` would wait 4 ms. */
-function nextTask(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
 }

@@ -28,6 +28,7 @@ export class FakeEngine implements WasmEngine {
   isTracing = false;
   stepTarget: number | undefined;
   numSteps = 0;
+  numLoads = 0;
   isFree = false;
   #isStepping = false;
 
@@ -42,6 +43,8 @@ export class FakeEngine implements WasmEngine {
     return {
       loadEngine: async (reader, _options, onProgress) => {
         onProgress('header', 0, 0);
+        this.numLoads += 1;
+        this.isFree = false;
         const length = await source(reader);
         await reader.read(0, 0, Math.min(length, 64));
         onProgress('compile', 0, length);
