@@ -2,12 +2,20 @@ import { readFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ConversationBudget, createFetch, Engine, ERROR_CODES, PagewiseError } from '../src/index.js';
+import { useShareEnvironment } from '../src/share-environment.js';
 import { FakeWorker, fakeModel } from './fake.js';
+import { FakeBus } from './fake-bus.js';
+import { FakeLocks } from './fake-locks.js';
 import { FakeServer, modelFile } from './fake-server.js';
 import { FakeDisk } from './fake-storage.js';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] as string);
+
+const [locks, bus] = [new FakeLocks().of({}), new FakeBus()];
+useShareEnvironment(() => {
+  return { locks, openBroadcast: (name) => bus.open(name), createSharedWorker: undefined, page: undefined, tickMs: 20 };
+});
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -49,10 +57,11 @@ test.each([
   [0, ['ready', 'H', 'o']],
   [1, ['llama']],
   [2, ['1000 1000', 'model 1000 true', 'true']],
-  [3, ['bad_request', '72,101']],
-  [4, ['A date or time changes', '40 GiB', 'fits']],
-  [5, ['Hello']],
-  [6, ['H', 'o']],
+  [3, ['Hello']],
+  [4, ['bad_request', '72,101']],
+  [5, ['A date or time changes', '40 GiB', 'fits']],
+  [6, ['Hello']],
+  [7, ['H', 'o']],
 ])('example %d runs', async (index, printed) => {
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((...values) => void lines.push(values.join(' ')));
@@ -68,6 +77,6 @@ test.each([
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(7);
+  expect(examples.length).toBe(8);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });
