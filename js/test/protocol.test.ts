@@ -1,6 +1,6 @@
 /** The worker's protocol: who speaks, what is refused, what is handed over, and thousands of messages that nobody should send. */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ChannelEvents } from '../src/channel.js';
 import { WorkerClient } from '../src/client.js';
@@ -165,6 +165,23 @@ describe('the worker', () => {
     expect(worker.engine.cancelled).toEqual([]);
     // Its id is free again.
     expect(await worker.answer({ ...submit, id: 3 }, 3)).toMatchObject({ type: 'result' });
+  });
+
+  test('answers what came before it ran', async () => {
+    const engine = new FakeEngine({});
+    const posted: FromWorker[] = [];
+    const loop = new WorkerLoop(fakeEnvironment({}, engine));
+    const send = loop.connect((message) => posted.push(message));
+    for (const message of [HELLO, LOAD, { type: 'metrics', id: 2 }]) send(message);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    void loop.run();
+    await vi.waitFor(() => expect(posted.filter(({ type }) => type === 'result')).toHaveLength(2));
+  });
+
+  test('waits for no frame: a hidden page has none', () => {
+    const folder = new URL('../src/', import.meta.url);
+    const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'));
+    expect(sources.filter((text) => /requestAnimationFrame|requestIdleCallback/.test(text))).toEqual([]);
   });
 
   test('answers pings while the GPU works, and calls after unload', async () => {

@@ -26,7 +26,7 @@ async function end(iterator: AsyncIterator<unknown>): Promise<unknown> {
   }
 }
 
-const LONG = 'x'.repeat(300);
+const LONG = 'x'.repeat(150);
 const unhandled: unknown[] = [];
 const note = (error: unknown): void => void unhandled.push(error);
 
@@ -219,6 +219,30 @@ describe.each(['none', 'broker'] as const)('tabs of which one has the engine (sh
     await settled;
     await until(() => browser.locks.names.filter((name) => !name.endsWith('-host')).length === 0);
     expect([...a.workers, ...b.workers].every((worker) => worker.isTerminated)).toBe(true);
+  });
+
+  test('a leader that dies while it loads is followed by the next one, which loads', async () => {
+    const browser = new FakeBrowser({ sharedWorkers });
+    const a = browser.open({ module: { loadEngine: forever } });
+    void a.load();
+    await until(() => a.workers[0]?.received.some(({ type }) => type === 'load'));
+    const loads = [browser.open().load(), browser.open().load()];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    a.kill();
+    const engines = await Promise.all(loads);
+    expect(engines.map((engine) => engine.sharing?.role)).toEqual(['leader', 'follower']);
+    expect(await Promise.all(engines.map(ask))).toEqual(['Hello', 'Hello']);
+  });
+
+  test('a stream that is aborted and never read holds nothing up', async () => {
+    const [, a, , first, second] = await two({ sharedWorkers, answer: LONG });
+    const controller = new AbortController();
+    await second.chat.completions.create({ messages, stream: true }, { signal: controller.signal });
+    const { engine } = a.workers[0] as FakeTab['workers'][0];
+    await until(() => [...engine.running.values()].some(({ sent }) => (sent.get(0) ?? 0) > 3));
+    controller.abort();
+    await until(() => engine.running.size === 0);
+    expect(await ask(first)).toBe(LONG);
   });
 
   test('a page that is put away hands over, and takes part again when it is back', async () => {
