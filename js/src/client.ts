@@ -68,8 +68,8 @@ export class WorkerClient {
   onProgress: ((progress: LoadProgress) => void) | undefined;
   /** Called with the number of pages that the worker serves. */
   onClients: ((num: number) => void) | undefined;
-  /** What to do when the worker is gone; by default, it is the end. */
-  onBroken: (error: PagewiseError) => void = (error) => this.close(error);
+  /** What to do when the worker has crashed, or cannot be understood any more; by default, it is the end. */
+  onBroken: (error: PagewiseError, hasCrashed: boolean) => void = (error) => this.close(error);
 
   /** Starts a worker; without one, everything waits for {@link attach}. */
   constructor(open?: OpenChannel) {
@@ -98,7 +98,7 @@ export class WorkerClient {
       };
     channel = open({
       onMessage: ifCurrent((data) => this.#receive(data)),
-      onBroken: ifCurrent((e) => this.onBroken(e)),
+      onBroken: ifCurrent((error) => this.onBroken(error, false)),
     });
     this.#channel = channel;
     const waiting = [...this.#calls.values(), ...this.#requests.values()].map(({ message }) => message);
@@ -286,7 +286,7 @@ export class WorkerClient {
     }
     const { message } = guarded;
     if (message.type === 'hello') this.#greet(message);
-    else if (message.type === 'crashed') this.onBroken(PagewiseError.fromRecord(message.error));
+    else if (message.type === 'crashed') this.onBroken(PagewiseError.fromRecord(message.error), true);
     else if (!this.#isGreeted) this.#greet({ type: 'hello', protocol: 0, version: 'that says no version' });
     else this.#handle(message);
   }
@@ -296,7 +296,7 @@ export class WorkerClient {
       this.#isGreeted = true;
       return;
     }
-    this.onBroken(versionError(version));
+    this.onBroken(versionError(version), false);
   }
 
   #handle(message: Exclude<FromWorker, HelloMessage | { type: 'crashed' }>): void {

@@ -6,8 +6,7 @@
 import { portChannel } from './channel.js';
 import { PagewiseError } from './errors.js';
 import { leaderLost, type Seat, type SeatContext } from './seat.js';
-import type { HostPort } from './shared-port.js';
-import { hostLock } from './shared-port.js';
+import { type HostPort, hostLock } from './shared-port.js';
 import { acquire } from './web-locks.js';
 
 /** See the file's comment. */
@@ -33,7 +32,7 @@ export class HostSeat implements Seat {
     const epoch = ++this.#epoch;
     const isCurrent = (): boolean => epoch === this.#epoch;
     this.#isLoading = true;
-    client.onBroken = (error) => this.#broken(error);
+    client.onBroken = (error, hasCrashed) => this.#broken(error, hasCrashed);
     client.attach(portChannel(this.#port), () => {
       client.call('load', load).then(
         (info) => {
@@ -63,8 +62,7 @@ export class HostSeat implements Seat {
     this.#context.client.detach(leaderLost('this tab has left'));
   }
 
-  /** The engine has crashed; the worker's end follows, and frees its lock. */
-  #broken(error: PagewiseError): void {
+  #broken(error: PagewiseError, hasCrashed: boolean): void {
     // What crashes while it loads would do so again.
     if (this.#isLoading || error.code === 'version_mismatch') {
       this.#fail(error);
@@ -72,6 +70,8 @@ export class HostSeat implements Seat {
     }
     this.#context.client.detach(leaderLost(error.message));
     this.#context.onLost();
+    // After a crash the worker's end follows, and frees its lock.
+    if (!hasCrashed) void this.#again(this.#epoch);
   }
 
   async #again(epoch: number): Promise<void> {
@@ -79,6 +79,7 @@ export class HostSeat implements Seat {
       this.#fail(new PagewiseError('worker_crashed', 'the shared worker ended while the model was loaded'));
       return;
     }
+    this.#watch.abort();
     this.#context.client.detach(leaderLost('its worker has ended'));
     this.#context.onLost();
     const host = await this.#reopen();

@@ -48,7 +48,7 @@ export class TabSeat implements Seat {
 
   start(): void {
     this.#state = 'waiting';
-    this.#context.client.onBroken = (error) => this.#broken(error);
+    this.#context.client.onBroken = (error, hasCrashed) => this.#broken(error, hasCrashed);
     this.#wait();
     this.#follow();
     this.#look(0, 0);
@@ -139,7 +139,7 @@ export class TabSeat implements Seat {
     }
   }
 
-  #broken(error: PagewiseError): void {
+  #broken(error: PagewiseError, hasCrashed: boolean): void {
     if (this.#state === 'leading' || error.code === 'version_mismatch') {
       this.#fail(error);
       return;
@@ -147,6 +147,8 @@ export class TabSeat implements Seat {
     this.#change('waiting');
     this.#context.client.detach(leaderLost(error.message));
     this.#context.onLost();
+    // One that has crashed is about to be followed by another one.
+    if (!hasCrashed) this.#follow();
   }
 
   #fail(error: PagewiseError): void {

@@ -12,9 +12,15 @@ export class FakeBus {
     ends.add(end);
     return end as unknown as BroadcastChannel;
   }
+
+  /** What was on the way could not be read. */
+  garble(): void {
+    for (const end of [...this.#ends.values()].flatMap((ends) => [...ends])) end.onmessageerror?.();
+  }
 }
 
 class FakeEnd {
+  onmessageerror: (() => void) | null = null;
   readonly #ends: Set<FakeEnd>;
   readonly #isRunning: () => boolean;
   onmessage: ((event: { data: unknown }) => void) | null = null;

@@ -317,6 +317,15 @@ describe.each(['none', 'broker'] as const)('tabs of which one has the engine (sh
   });
 });
 
+test('a follower that cannot read a message follows anew', async () => {
+  const [browser, , , first, second] = await two({ answer: LONG });
+  const iterator = await begun(second);
+  browser.bus.garble();
+  expect(await end(iterator)).toMatchObject({ code: 'leader_lost' });
+  expect(await ask(second)).toBe(LONG);
+  expect([first.sharing?.role, browser.numLoads]).toEqual(['leader', 1]);
+});
+
 describe('a shared worker that has the engine', () => {
   const host = (browser: FakeBrowser, index = 0): (typeof browser.hosts)[0] =>
     browser.hosts[index] as (typeof browser.hosts)[0];

@@ -39,7 +39,8 @@ describe(`unload in ${BROWSER}`, () => {
           await engine.unload();
           // A message of another channel may come later than the answer.
           await new Promise((resolve) => setTimeout(resolve, 20));
-          rounds.push({ ms: performance.now(), loaded, unloaded: counted, wasmMemoryBytes, text: choices[0].text });
+          console.log(`round ${i}: ${Math.round(performance.now())} ms, ${JSON.stringify(counted)}`);
+          rounds.push({ loaded, unloaded: counted, wasmMemoryBytes, text: choices[0].text });
         }
         return rounds;
       },
