@@ -46,7 +46,11 @@ export class ModelLoader {
     const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
       this.#post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
     const loading = this.#withReader(source, (module, reader) => module.loadEngine(reader, options, onProgress));
-    const engine = await this.#environment.whileWaiting(loading);
+    const engine = await this.#environment.whileWaiting(loading).catch((error: unknown) => {
+      // There was no other model: what is there is a part of this one.
+      this.#environment.releaseGpu?.();
+      throw error;
+    });
     const measured = engine.measuredTuning();
     if (measured !== null) await this.#environment.tunings?.remember(measured.key, measured.choice);
     const { vendor, architecture, description, isSoftware, features } = probe;

@@ -23,6 +23,8 @@ export interface WorkerEnvironment {
   readonly timeOrigin: number;
   /** Waits for work on the GPU. */
   whileWaiting<T>(work: Promise<T>): Promise<T>;
+  /** Frees all memory of the GPU that the module has given up. */
+  releaseGpu?(): void;
   /** Web Locks, by which pages are known to be there. */
   locks?: Pick<LockManager, 'request'> | undefined;
   /** Opens a channel to a page that has no port. */
@@ -44,6 +46,7 @@ export function browserEnvironment(onPanic: (message: string) => void): WorkerEn
     now: () => performance.now(),
     timeOrigin: performance.timeOrigin,
     whileWaiting: (work) => devices.whileWaiting(work),
+    releaseGpu: () => devices.release(),
     locks: globalThis.navigator.locks as LockManager | undefined,
     openBroadcast: (name) => new BroadcastChannel(name),
     tunings: browserMemory(globalThis.caches, globalThis.location.origin, globalThis.navigator.userAgent),

@@ -197,6 +197,7 @@ export class WorkerLoop {
   #free(): void {
     this.#loaded?.engine.free();
     this.#loaded = undefined;
+    this.#environment.releaseGpu?.();
     this.#active.clear();
     for (const page of this.#pages) page.requests.clear();
   }

@@ -29,6 +29,8 @@ export class FakeEngine implements WasmEngine {
   stepTarget: number | undefined;
   numSteps = 0;
   numLoads = 0;
+  /** How often all memory of the GPU was freed. */
+  numReleases = 0;
   isFree = false;
   #isStepping = false;
 

@@ -45,6 +45,9 @@ export function fakeEnvironment(options: FakeOptions, engine: FakeEngine): Worke
     now: () => performance.now(),
     timeOrigin: performance.timeOrigin,
     whileWaiting: (work) => work,
+    releaseGpu: () => {
+      engine.numReleases += 1;
+    },
     ...(tunings === undefined ? {} : { tunings }),
     ...(storage === undefined ? {} : { storage }),
     ...(network === undefined ? {} : { network }),

@@ -1,10 +1,18 @@
 // Says with every answer of the worker that imports this how many bytes of GPU buffers there are.
 const sizes = new Map();
+const deviceOf = new WeakMap();
 const { createBuffer } = GPUDevice.prototype;
 GPUDevice.prototype.createBuffer = function (descriptor) {
   const buffer = createBuffer.call(this, descriptor);
   sizes.set(buffer, descriptor.size);
+  deviceOf.set(buffer, this);
   return buffer;
+};
+// The end of a device is that of its buffers.
+const { destroy: destroyDevice } = GPUDevice.prototype;
+GPUDevice.prototype.destroy = function () {
+  for (const buffer of [...sizes.keys()]) if (deviceOf.get(buffer) === this) sizes.delete(buffer);
+  return destroyDevice.call(this);
 };
 const { destroy } = GPUBuffer.prototype;
 GPUBuffer.prototype.destroy = function () {
