@@ -8,20 +8,11 @@ import type { Channel, OpenChannel } from './channel.js';
 import { cancelledError, PagewiseError } from './errors.js';
 import { Generation } from './generation.js';
 import { buffersOf, guardFromWorker, isRequestEvent, isResultOf } from './guard.js';
+import { HELLO, isOurs, otherWorker } from './hello.js';
 import { Listeners } from './listeners.js';
 import { tryToMeasure } from './measure.js';
-import {
-  type CallMessage,
-  type Calls,
-  type CallType,
-  type EngineRequest,
-  type FromWorker,
-  type HelloMessage,
-  PROTOCOL_VERSION,
-  type ToWorker,
-} from './protocol.js';
+import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, HelloMessage, ToWorker } from './protocol.js';
 import type { LoadProgress, StepTrace } from './types.js';
-import { VERSION } from './version.js';
 
 /** A worker that does not answer `unload` for this long is ended all the same. */
 export const UNLOAD_MS = 3000;
@@ -102,7 +93,7 @@ export class WorkerClient {
     });
     this.#channel = channel;
     const waiting = [...this.#calls.values(), ...this.#requests.values()].map(({ message }) => message);
-    this.#post({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION, life: this.life });
+    this.#post({ ...HELLO, life: this.life });
     first?.();
     if (this.#cacheEvents.isOn) void this.call('cacheListen', { isOn: true }).catch(() => undefined);
     if (this.#steps.isOn) void this.call('stepListen', { isOn: true }).catch(() => undefined);
@@ -287,16 +278,13 @@ export class WorkerClient {
     const { message } = guarded;
     if (message.type === 'hello') this.#greet(message);
     else if (message.type === 'crashed') this.onBroken(PagewiseError.fromRecord(message.error), true);
-    else if (!this.#isGreeted) this.#greet({ type: 'hello', protocol: 0, version: 'that says no version' });
+    else if (!this.#isGreeted) this.onBroken(otherWorker(undefined), false);
     else this.#handle(message);
   }
 
-  #greet({ protocol, version }: HelloMessage): void {
-    if (protocol === PROTOCOL_VERSION && version === VERSION) {
-      this.#isGreeted = true;
-      return;
-    }
-    this.onBroken(versionError(version), false);
+  #greet(hello: HelloMessage): void {
+    this.#isGreeted = isOurs(hello);
+    if (!this.#isGreeted) this.onBroken(otherWorker(hello.version), false);
   }
 
   #handle(message: Exclude<FromWorker, HelloMessage | { type: 'crashed' }>): void {
@@ -382,11 +370,4 @@ export class WorkerClient {
     if (event.kind !== 'progress') request.hasBegun = true;
     request.generation.push(event);
   }
-}
-
-function versionError(version: string): PagewiseError {
-  const text =
-    `the worker is of pagewise ${version}, the page of ${VERSION}: one of them comes from a cache. Reload the page; ` +
-    'serve worker.js and what it imports under addresses that change with the version, or with Cache-Control: no-cache';
-  return new PagewiseError('version_mismatch', text);
 }

@@ -6,22 +6,13 @@
 import { callEngine } from './engine-calls.js';
 import { type ErrorRecord, isErrorRecord, PagewiseError, recordOf } from './errors.js';
 import { buffersOf, guardToWorker } from './guard.js';
+import { HELLO, isOurs, otherPage } from './hello.js';
 import { ModelLoader } from './model-loader.js';
 import { nextTask } from './next-task.js';
-import {
-  type CallMessage,
-  type Calls,
-  type CallType,
-  type FromWorker,
-  type HelloMessage,
-  PROTOCOL_VERSION,
-  type RequestEvent,
-  type ToWorker,
-} from './protocol.js';
+import type { CallMessage, Calls, CallType, FromWorker, HelloMessage, RequestEvent, ToWorker } from './protocol.js';
 import { restoreCache, saveCache } from './saved-cache.js';
 import { type SendToPage, ServedPage, stepTargetOf } from './served-page.js';
 import type { EngineInfo } from './types.js';
-import { VERSION } from './version.js';
 import type { WasmEngine } from './wasm.js';
 import type { WorkerEnvironment } from './worker-environment.js';
 
@@ -127,11 +118,11 @@ export class WorkerLoop {
     this.#wake();
   }
 
-  #greet(page: ServedPage, { protocol, version, life }: HelloMessage & { life: string | null }): void {
+  #greet(page: ServedPage, { life, ...hello }: HelloMessage & { life: string | null }): void {
     if (page.hasLeft) return;
     const isFirst = page.greeting === 'none';
-    page.greeting = protocol === PROTOCOL_VERSION && version === VERSION ? 'ours' : 'other';
-    page.post({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION });
+    page.greeting = isOurs(hello) ? 'ours' : 'other';
+    page.post(HELLO);
     if (!isFirst) return;
     // With its owner, the worker ends as well.
     if (life !== null && !page.isOwner) this.#watch(page, life);
@@ -160,7 +151,7 @@ export class WorkerLoop {
       const receive = this.connect((message) => channel.postMessage(message), { close: () => channel.close() });
       channel.onmessage = ({ data }) => receive(data);
       // It waits for a word.
-      channel.postMessage({ type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION } satisfies HelloMessage);
+      channel.postMessage(HELLO);
     }
   }
 
@@ -390,6 +381,5 @@ function refuse(page: ServedPage, message: ToWorker): void {
     page.numIgnored += 1;
     return;
   }
-  const text = `the page is not of pagewise ${VERSION}, as the worker is: reload it, without its caches if need be`;
-  page.post({ type: 'error', id: message.id, error: { code: 'version_mismatch', message: text } });
+  page.post({ type: 'error', id: message.id, error: otherPage() });
 }

@@ -100,11 +100,16 @@ describe(`tabs in ${BROWSER}`, () => {
     assert.ok(whole.text?.startsWith(text), JSON.stringify(whole));
     await until(second, { tabs: 1 });
     assert.equal(numLoads, 1);
-    // What is asked for again is loaded again: the last tab has freed it.
+    // The last tab frees it. What is stored by a tab, because a shared worker cannot, the shared worker finds.
     await second.evaluate(() => globalThis.test.unload());
-    const third = await tab(true);
+    const third = await tab(true, { store: true });
     assert.equal(await answer(third), text);
-    assert.equal(numLoads, 2);
+    const numBefore = numLoads;
+    assert.ok(numBefore > 1);
+    await third.evaluate((...args) => globalThis.test.load(...args), MODEL, { ...OPTIONS, share: true });
+    assert.equal(await answer(third), text);
+    assert.equal(numLoads, numBefore, 'what is stored was loaded from the network');
+    assert.equal(await third.evaluate((url) => globalThis.test.models('delete', url), MODEL), true);
     await Promise.all([second.close(), third.close()]);
   });
 
