@@ -1,13 +1,13 @@
 // What is left of a model when it is unloaded: no GPU memory, and WebAssembly memory that the next load uses again.
 //
-// BROWSER=chromium|firefox.
+// BROWSER=chromium|firefox. PAGEWISE_LONG=1: twenty loads in Chromium as well, where SwiftShader compiles kernels for seconds each time.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
-const NUM_LOADS = 20;
+const NUM_LOADS = BROWSER === 'firefox' || process.env.PAGEWISE_LONG === '1' ? 20 : 6;
 
 describe(`unload in ${BROWSER}`, () => {
   let opened;
@@ -18,7 +18,7 @@ describe(`unload in ${BROWSER}`, () => {
 
   after(() => opened?.close());
 
-  test('frees all GPU memory, twenty times in one worker', async () => {
+  test(`frees all GPU memory, ${NUM_LOADS} times in one worker`, async () => {
     const rounds = await opened.page.evaluate(
       async (url, numLoads) => {
         const { Engine } = await import('/js/dist/index.js');
@@ -47,15 +47,16 @@ describe(`unload in ${BROWSER}`, () => {
       MODEL,
       NUM_LOADS,
     );
-    console.log(JSON.stringify([rounds[0], rounds.at(-1)]));
+    const memory = rounds.map(({ wasmMemoryBytes }) => wasmMemoryBytes);
+    console.log(`  loaded: ${rounds[0].loaded.bytes} bytes of GPU memory; WebAssembly memory: ${memory.join(' ')}`);
     for (const { loaded, unloaded, text } of rounds) {
       assert.ok(loaded.bytes > 100_000, `${loaded.bytes} bytes while it is loaded`);
-      assert.deepEqual(loaded, rounds[0].loaded);
+      // How many results are on their way back decides how many buffers they take.
+      assert.ok(Math.abs(loaded.bytes - rounds[0].loaded.bytes) < 0.01 * loaded.bytes, JSON.stringify(loaded));
       assert.deepEqual(unloaded, { numBuffers: 0, bytes: 0 });
       assert.equal(text, rounds[0].text);
     }
-    const memory = rounds.slice(3).map(({ wasmMemoryBytes }) => wasmMemoryBytes);
-    assert.deepEqual(memory, memory.fill(memory[0]), 'WebAssembly memory grows');
+    assert.equal(memory.at(-1), memory[NUM_LOADS / 2], 'WebAssembly memory grows');
     assert.deepEqual(opened.problems, []);
   });
 });
