@@ -103,7 +103,7 @@ export class FakeTab {
       createSharedWorker: undefined,
       openBroadcast: (name) => this.#browser.bus.open(name, () => !this.#isDead),
       page: this.page,
-      tickMs: 20,
+      tickMs: 60,
     }));
     const { share = true, ...others } = options;
     const given = share === true ? {} : share || {};

@@ -2,6 +2,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../src/engine.js';
 import { FakeBrowser, type FakeBrowserOptions, type FakeTab, until } from './fake-tabs.js';
 
+// Machines that do much else take their time.
+vi.setConfig({ testTimeout: 30_000 });
+
 const messages = [{ role: 'user', content: 'Hi' }] as const;
 const forever = (): Promise<never> => new Promise(() => undefined);
 const ask = async (engine: Engine): Promise<string | null | undefined> =>
@@ -115,7 +118,7 @@ describe.each(['none', 'broker'] as const)('tabs of which one has the engine (sh
       });
     const [, , , first, second] = await two({ sharedWorkers, engine: { logits } });
     const waiting = second.logits([1]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, 600));
     expect(first.sharing?.role).toBe('leader');
     answer([Float32Array.of(5)]);
     expect(await waiting).toEqual([Float32Array.of(5)]);
