@@ -69,7 +69,7 @@ export class HostSeat implements Seat {
       return;
     }
     this.#context.client.detach(leaderLost(error.message));
-    this.#context.onLost();
+    this.#context.onLost('follower');
     // After a crash the worker's end follows, and frees its lock.
     if (!hasCrashed) void this.#again(this.#epoch);
   }
@@ -81,7 +81,7 @@ export class HostSeat implements Seat {
     }
     this.#watch.abort();
     this.#context.client.detach(leaderLost('its worker has ended'));
-    this.#context.onLost();
+    this.#context.onLost('follower');
     const host = await this.#reopen();
     if (epoch !== this.#epoch) {
       host?.port.close();

@@ -17,8 +17,8 @@ export interface SeatContext {
   readonly load: Calls['load']['args'];
   /** The engine can be used: one that was loaded by this tab, or one that is there. */
   onReady(info: EngineInfo, role: 'leader' | 'follower'): void;
-  /** There is none any more; the next one is looked for. */
-  onLost(): void;
+  /** There is none now; the next one is looked for, or loaded by this tab. */
+  onLost(role: 'leader' | 'follower'): void;
   /** There will be none for this tab. */
   onFailed(error: PagewiseError): void;
 }

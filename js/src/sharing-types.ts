@@ -20,7 +20,7 @@ export interface ShareOptions {
 
 /** How a tab shares an engine. */
 export interface EngineSharing {
-  /** `leader`: this tab has the engine, and the others come to it. `follower`: another tab or a shared worker has it. */
+  /** `leader`: this tab has the engine, or is loading it, and the others come to it. `follower`: another tab or a shared worker has it. */
   role: 'leader' | 'follower';
   /** Where the engine is. */
   owner: 'tab' | 'shared-worker';

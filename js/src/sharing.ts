@@ -127,8 +127,8 @@ export class Sharing {
       client: this.client,
       load: hasEngine ? { ...load, store: false } : load,
       onReady: (info, role) => this.#ready(info, role),
-      onLost: () => {
-        this.#state = { ...this.#state, role: 'follower', isReady: false };
+      onLost: (role) => {
+        this.#state = { ...this.#state, role, isReady: false };
       },
       onFailed: (error) => this.#fail(error),
     };

