@@ -36,8 +36,8 @@ describe(`the labs in ${BROWSER}`, () => {
     server = await serve();
     opened = await launch({ browser: BROWSER });
     page = opened.page;
-    await page.evaluateOnNewDocument(() => localStorage.setItem('pagewise.lang', 'en'));
-    await page.goto(`${server.url}?model=${server.url}models/tiny-llama-f16.gguf&context_length=512#/labs/cache`);
+    const model = `${server.url}models/tiny-llama-f16.gguf`;
+    await page.goto(`${server.url}?lang=en&model=${model}&context_length=512#/labs/cache`);
     await page.waitForSelector('.experiment');
   });
 

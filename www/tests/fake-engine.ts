@@ -186,7 +186,9 @@ export class Engine {
   ): Promise<AsyncIterable<ChatCompletionChunk> | ChatCompletion> {
     // What steers the cache comes from a lab; the chat leaves it alone.
     if (!params.stream && params.cache) {
-      await pause(signal);
+      // As long as the same answer takes that is streamed.
+      const said = fakeOptions.answer.split(' ').slice(0, params.max_tokens ?? 1);
+      for (const _ of said) await pause(signal);
       return this.cache.answer({ ...params, stream: false }, fakeOptions.answer);
     }
     fakeRequests.push(params as ChatCompletionCreateParamsStreaming);

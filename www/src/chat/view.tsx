@@ -8,6 +8,8 @@ import { NoticeList } from '../ui/notices';
 import { Announcer } from './announcer';
 import { attachFiles } from './attach';
 import './chat.css';
+import './context.css';
+import './dialogs.css';
 import './list.css';
 import { Composer } from './composer';
 import { useChat } from './context';

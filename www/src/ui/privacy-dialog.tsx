@@ -10,6 +10,7 @@ import { privacy as zh } from '../i18n/zh/privacy';
 import { deleteModel, type ErasePart, eraseAll, reportStorage, type StorageReport } from '../offline/storage';
 import { useSession } from './context';
 import { Button, Dialog, IconButton } from './kit';
+import './privacy-dialog.css';
 
 const t = translator(en, zh);
 

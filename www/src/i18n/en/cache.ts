@@ -46,7 +46,7 @@ export const cache = {
   warm: 'Warm',
   saved: 'Saved',
   savedTokens: 'Tokens not computed',
-  savedMs: 'Sooner than prompt A',
+  savedMs: 'Time saved, against A',
   hitRate: 'Hit rate',
   hitRateNote: '{cached} of {prompt} prompt tokens',
   settings: 'Cache settings',

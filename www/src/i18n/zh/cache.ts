@@ -46,7 +46,7 @@ export const cache: Translation<typeof en> = {
   warm: '热',
   saved: '节省',
   savedTokens: '无需计算的 token',
-  savedMs: '比提示词 A 快',
+  savedMs: '比 A 省下的时间',
   hitRate: '命中率',
   hitRateNote: '提示词 {prompt} 个 token 中的 {cached} 个',
   settings: '缓存设置',

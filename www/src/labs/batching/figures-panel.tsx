@@ -43,12 +43,12 @@ export function FiguresPanel({ results }: { results: Results }): JSX.Element | n
   };
   return (
     <Panel title={t('figures')} lead={t('figuresLead')}>
-      <div class="batching-table">
+      <section class="batching-table" aria-label={t('figures')} tabIndex={0}>
         <Table
           heads={['', t('ttft'), t('interToken'), t('endToEnd'), t('throughput'), t('occupancy')]}
           rows={there.map(({ mode, figures }) => [modeName(mode), ...rowOf(figures)])}
         />
-      </div>
+      </section>
       <Choices
         label={t('compare')}
         hideLabel

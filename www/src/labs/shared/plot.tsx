@@ -58,7 +58,9 @@ function PlotFrame({ label, height = 220, data, draw, table }: FrameProps): JSX.
       <div ref={place} role="img" aria-label={label} />
       <details>
         <summary>{t('asTable')}</summary>
-        <div class="plot-table">{table}</div>
+        <section class="plot-table" aria-label={label} tabIndex={0}>
+          {table}
+        </section>
       </details>
     </figure>
   );
