@@ -5,6 +5,7 @@ const needed = [
   'dist/index.js',
   'dist/index.d.ts',
   'dist/worker.js',
+  'dist/shared-worker.js',
   'dist/service-worker.js',
   'wasm/pagewise.js',
   'wasm/pagewise_bg.wasm',

@@ -24,8 +24,8 @@ const INTRO = `# API
 Everything that the npm package exports, by the path that it is imported from. Generated from the sources by \`npm run docs\`:
 mend comments there. [js/README.md](../js/README.md) introduces it, [recipes.md](recipes.md) has it at work.
 
-\`pagewise/worker\`, \`pagewise/service-worker\`, \`pagewise/wasm\` and \`pagewise/grammar\` are files for bundlers and sites to find,
-without exports of their own.
+\`pagewise/worker\`, \`pagewise/shared-worker\`, \`pagewise/service-worker\`, \`pagewise/wasm\` and \`pagewise/grammar\` are files for
+bundlers and sites to find, without exports of their own.
 `;
 const DECLARATION = /^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)/;
 

@@ -26,7 +26,8 @@ const BUILDS = {
   esbuild: {
     command: [
       'esbuild',
-      ...['main.js', 'worker=pagewise/worker', 'pagewise_bg=pagewise/wasm', 'grammar_bg=pagewise/grammar'],
+      ...['main.js', 'worker=pagewise/worker', 'shared-worker=pagewise/shared-worker'],
+      ...['pagewise_bg=pagewise/wasm', 'grammar_bg=pagewise/grammar'],
       ...['--bundle', '--format=esm', '--loader:.wasm=copy', '--outdir=dist'],
     ],
     output: 'dist/main.js',

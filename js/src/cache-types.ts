@@ -25,6 +25,8 @@ export interface RestoreOptions extends CacheLookupOptions {
   pin?: boolean;
   /** What it is called in `prefixes()`. */
   name?: string;
+  /** Whether a buffer is handed over instead of copied: it is empty afterwards. Default: false. */
+  transfer?: boolean;
 }
 
 /** What came back. */

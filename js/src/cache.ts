@@ -18,6 +18,7 @@ import type {
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
 import { bad, type Fields, fieldsOf, integer, isObject, show, tokenId } from './fields.js';
+import { buffersOf } from './guard.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
 import { checkChatRequest, checkMessages, checkTextRequest } from './request.js';
@@ -55,6 +56,7 @@ const RESTORE_OPTIONS: OptionKinds<RestoreOptions> = {
   ttl_seconds: 'any',
   pin: 'any',
   name: 'any',
+  transfer: 'flag',
 };
 
 /** The prefix cache of an engine. It never changes an answer, only what has to be computed for it. */
@@ -145,9 +147,9 @@ export class PrefixCache {
    * `bad_request`, and changes nothing, for what is no saved prefix, is damaged, or is of another model or `kv` format.
    */
   async restore(data: Blob | ArrayBuffer | Uint8Array, options?: RestoreOptions): Promise<RestoredPrefix> {
-    const given = checkOptions('restore', options, RESTORE_OPTIONS);
+    const { transfer = false, ...given } = checkOptions('restore', options, RESTORE_OPTIONS);
     const cache = checkCache({ cache: given }, []);
-    return this.#client.call('cacheRestore', { data: checkData(data), cache });
+    return this.#client.call('cacheRestore', { data: checkData(data, transfer), cache });
   }
 
   /** Chooses how blocks are given up from now on when their place is needed; `lru` when a model is loaded. */
@@ -169,13 +171,16 @@ export class PrefixCache {
   }
 }
 
-/** A blob of it: a copy, so that the caller keeps its own. */
-function checkData(data: unknown): Blob {
+/** What is to be sent: a buffer that the caller gives away, else a blob, whose bytes nobody copies again. */
+function checkData(data: unknown, isGiven: boolean): Blob | ArrayBuffer {
   if (data instanceof Blob) return data;
   // Also of another window, which `instanceof` would not know.
   const kind = Object.prototype.toString.call(data);
-  if (kind === '[object ArrayBuffer]' || kind === '[object Uint8Array]') return new Blob([data as ArrayBuffer]);
-  throw bad(`restore: a Blob, an ArrayBuffer or a Uint8Array is needed, ${show(data)} given`);
+  if (kind !== '[object ArrayBuffer]' && kind !== '[object Uint8Array]') {
+    throw bad(`restore: a Blob, an ArrayBuffer or a Uint8Array is needed, ${show(data)} given`);
+  }
+  const [buffer] = isGiven ? buffersOf(data) : [];
+  return buffer ?? new Blob([data as ArrayBuffer]);
 }
 
 function checkPolicy(policy: unknown): EvictionPolicy {

@@ -1,74 +1,126 @@
 /**
- * The page's end of the worker: calls with one answer, requests with events. Every promise settles, whatever happens to
- * the worker.
+ * The page's end of a worker: calls with one answer, requests with events. Every promise settles, whatever happens to the
+ * worker. A worker that is shared may be replaced by another one: what nobody has answered yet waits for it.
  */
 
 import type { CacheEvent } from './cache-types.js';
+import type { Channel, OpenChannel } from './channel.js';
 import { cancelledError, PagewiseError } from './errors.js';
-import { show } from './fields.js';
 import { Generation } from './generation.js';
+import { buffersOf, guardFromWorker, isRequestEvent, isResultOf } from './guard.js';
+import { HELLO, isOurs, otherWorker } from './hello.js';
 import { Listeners } from './listeners.js';
 import { tryToMeasure } from './measure.js';
-import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, RequestEvent, ToWorker } from './protocol.js';
+import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, HelloMessage, ToWorker } from './protocol.js';
 import type { LoadProgress, StepTrace } from './types.js';
 
 /** A worker that does not answer `unload` for this long is ended all the same. */
 export const UNLOAD_MS = 3000;
 
+/** Calls that make no sense to another worker. */
+const ONLY_HERE: readonly CallType[] = ['load', 'unload', 'cacheListen', 'stepListen'];
+
 interface PendingCall {
+  message: CallMessage;
   resolve: (value: never) => void;
   reject: (error: PagewiseError) => void;
 }
 
-/** A worker that was started. */
+interface PendingRequest {
+  message: CallMessage;
+  generation: Generation;
+  /** Whether anything of the answer came. */
+  hasBegun: boolean;
+}
+
+/** A worker, or whichever worker takes its place. */
 export class WorkerClient {
-  readonly #worker: Worker;
+  #channel: Channel | undefined;
+  /** Whether the worker of the channel has said who it is. */
+  #isGreeted = false;
   readonly #calls = new Map<number, PendingCall>();
-  readonly #generations = new Map<number, Generation>();
+  readonly #requests = new Map<number, PendingRequest>();
   readonly #cleanups: (() => void)[] = [];
   /** Of what happens in the prefix cache. */
   readonly #cacheEvents = this.#listeners<CacheEvent>('cacheListen');
   /** Of steps. */
   readonly #steps = this.#listeners<StepTrace>('stepListen');
+  #stepTarget: number | null | undefined;
   #nextId = 1;
   #closed: PagewiseError | undefined;
   #unloading: Promise<void> | undefined;
+  /** Web Lock by which a shared worker knows that this page is there. */
+  life: string | null = null;
+  /** Messages that came; the protocol's, or not. */
+  numReceived = 0;
+  /** Messages that were none of the protocol's, or about nothing that is known. */
+  numIgnored = 0;
   /** Called with the progress of loading. */
   onProgress: ((progress: LoadProgress) => void) | undefined;
+  /** Called with the number of pages that the worker serves. */
+  onClients: ((num: number) => void) | undefined;
+  /** What to do when the worker has crashed, or cannot be understood any more; by default, it is the end. */
+  onBroken: (error: PagewiseError, hasCrashed: boolean) => void = (error) => this.close(error);
 
-  /** Starts a worker. */
-  constructor(createWorker: () => Worker) {
-    let worker: Worker;
-    try {
-      worker = createWorker();
-    } catch (cause) {
-      throw new PagewiseError('worker_crashed', `the worker could not be started: ${textOf(cause)}`, { cause });
-    }
-    if (typeof worker?.postMessage !== 'function' || typeof worker.terminate !== 'function') {
-      throw new PagewiseError('bad_request', `createWorker: it has to return a Worker, ${show(worker)} returned`);
-    }
-    this.#worker = worker;
-    this.#worker.onmessage = (event: MessageEvent<FromWorker>) => this.#receive(event.data);
-    this.#worker.onerror = (event) => {
-      // Without a message, the script itself could not be loaded.
-      const what = event.message
-        ? event.message
-        : 'its script could not be loaded; is worker.js served, and allowed by worker-src?';
-      this.close(new PagewiseError('worker_crashed', `the worker failed: ${what}`));
-    };
-    this.#worker.onmessageerror = () => {
-      this.close(new PagewiseError('worker_crashed', 'a message of the worker could not be read'));
-    };
+  /** Starts a worker; without one, everything waits for {@link attach}. */
+  constructor(open?: OpenChannel) {
+    if (open !== undefined) this.attach(open);
   }
 
-  /** Why the worker is gone; undefined while it is there. */
+  /** Why the worker is gone for good; undefined while it, or another one, can be used. */
   get closed(): PagewiseError | undefined {
     return this.#closed;
   }
 
+  /** Whether anything waits for the worker. */
+  get isWaiting(): boolean {
+    return this.#calls.size > 0 || this.#requests.size > 0;
+  }
+
+  /** Uses a worker. What waits is sent, after `first`. */
+  attach(open: OpenChannel, first?: () => void): void {
+    if (this.#closed !== undefined) return;
+    this.#isGreeted = false;
+    let channel: Channel | undefined;
+    const ifCurrent =
+      <T>(use: (value: T) => void) =>
+      (value: T): void => {
+        if (this.#channel === channel) use(value);
+      };
+    channel = open({
+      onMessage: ifCurrent((data) => this.#receive(data)),
+      onBroken: ifCurrent((error) => this.onBroken(error, false)),
+    });
+    this.#channel = channel;
+    const waiting = [...this.#calls.values(), ...this.#requests.values()].map(({ message }) => message);
+    this.#post({ ...HELLO, life: this.life });
+    first?.();
+    if (this.#cacheEvents.isOn) void this.call('cacheListen', { isOn: true }).catch(() => undefined);
+    if (this.#steps.isOn) void this.call('stepListen', { isOn: true }).catch(() => undefined);
+    if (this.#stepTarget !== undefined) this.#post({ type: 'stepTarget', ms: this.#stepTarget });
+    for (const message of [...new Set(waiting)].sort((a, b) => a.id - b.id)) this.#send(message);
+  }
+
+  /**
+   * Leaves the worker: answers that have begun fail with `error`, and so do calls that mean this worker; all else waits for
+   * {@link attach}.
+   */
+  detach(error: PagewiseError): void {
+    this.#channel?.end();
+    this.#channel = undefined;
+    for (const [id, { message, reject }] of [...this.#calls]) {
+      const isOver = ONLY_HERE.includes(message.type);
+      // A buffer that was handed over is lost with the worker.
+      if (!isOver && buffersOf(message).every(({ byteLength }) => byteLength > 0)) continue;
+      this.#calls.delete(id);
+      reject(error);
+    }
+    for (const { generation, hasBegun } of [...this.#requests.values()]) if (hasBegun) generation.fail(error, true);
+  }
+
   /** Sends a call and waits for its answer. */
   call<T extends CallType>(type: T, args: Calls[T]['args']): Promise<Calls[T]['result']> {
-    return this.#call(this.#nextId++, type, args);
+    return this.#call(this.#message(type, args));
   }
 
   /**
@@ -77,26 +129,26 @@ export class WorkerClient {
    */
   async generate(request: EngineRequest, signal: AbortSignal | undefined, name?: string): Promise<Generation> {
     if (signal?.aborted) throw cancelledError(signal);
-    const id = this.#nextId++;
-    const label = name ?? `request-${id}`;
+    const label = name ?? `request-${this.#nextId}`;
+    const message = this.#message('submit', { request, name: label });
+    const { id } = message;
     const arrivedMs = performance.now();
     const onAbort = (): void => {
       const error = cancelledError(signal);
       generation.fail(error, false);
-      this.#calls.get(id)?.reject(error);
-      this.#calls.delete(id);
+      this.#take(id)?.reject(error);
     };
     const generation = new Generation(request.numChoices, (isComplete) => {
       signal?.removeEventListener('abort', onAbort);
-      this.#generations.delete(id);
+      this.#requests.delete(id);
       const { finishes, numChoices } = generation;
       if (finishes.length === numChoices) tryToMeasure(label, arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
     });
     signal?.addEventListener('abort', onAbort);
-    this.#generations.set(id, generation);
+    this.#requests.set(id, { message, generation, hasBegun: false });
     try {
-      await this.#call(id, 'submit', { request, name: label });
+      await this.#call(message);
     } catch (error) {
       generation.fail(error as PagewiseError, true);
       throw error;
@@ -116,24 +168,38 @@ export class WorkerClient {
 
   /** Says how many milliseconds a submission to the GPU should take; null for no limit. */
   setStepTarget(ms: number | null): void {
+    this.#stepTarget = ms;
     this.#post({ type: 'stepTarget', ms });
   }
 
-  /** Has something done when the worker ends, however it does. */
+  /** Asks for a sign of life: any message will do. */
+  ping(): void {
+    this.#post({ type: 'ping' });
+  }
+
+  /** Has the worker serve another page. */
+  connect(via: MessagePort | string): void {
+    this.#post({ type: 'connect', via }, typeof via === 'string' ? [] : [via]);
+  }
+
+  /** Has something done when the worker ends for good, however it does. */
   atEnd(cleanup: () => void): void {
     if (this.#closed === undefined) this.#cleanups.push(cleanup);
     else cleanup();
   }
 
   #listeners<T>(type: 'cacheListen' | 'stepListen'): Listeners<T> {
-    // A worker that is gone has no events; whoever calls it learns why.
-    return new Listeners((isOn) => void this.call(type, { isOn }).catch(() => undefined));
+    // A worker that is gone has no events; whoever calls it learns why. Without one, `attach` says it.
+    return new Listeners((isOn) => {
+      if (this.#channel !== undefined) void this.call(type, { isOn }).catch(() => undefined);
+    });
   }
 
-  /** Ends the worker at once; everything that is pending, and every later call, fails with `error`. */
+  /** Ends the worker, or leaves it, at once; everything that is pending, and every later call, fails with `error`. */
   close(error: PagewiseError): void {
     this.#refuse(error);
-    this.#worker.terminate();
+    this.#channel?.end();
+    this.#channel = undefined;
   }
 
   /**
@@ -147,14 +213,21 @@ export class WorkerClient {
 
   async #free(error: PagewiseError): Promise<void> {
     this.#refuse(error);
-    const freed = new Promise<void>((resolve) => {
-      const id = this.#nextId++;
-      this.#calls.set(id, { resolve: () => resolve(), reject: () => resolve() });
-      this.#worker.postMessage({ type: 'unload', id } satisfies ToWorker);
-      setTimeout(resolve, UNLOAD_MS);
+    const channel = this.#channel;
+    if (channel === undefined) return;
+    await new Promise<void>((resolve) => {
+      const message = this.#message('unload', {});
+      const timer = setTimeout(resolve, UNLOAD_MS);
+      const freed = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#calls.set(message.id, { message, resolve: freed, reject: freed });
+      channel.post(message, []);
     });
-    await freed;
-    this.#worker.terminate();
+    if (this.#channel !== channel) return;
+    channel.end();
+    this.#channel = undefined;
   }
 
   /** Fails everything that is pending, and from now on every call. */
@@ -164,33 +237,63 @@ export class WorkerClient {
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     for (const call of calls) call.reject(error);
-    for (const generation of [...this.#generations.values()]) generation.fail(error, true);
+    for (const { generation } of [...this.#requests.values()]) generation.fail(error, true);
   }
 
-  #call<T extends CallType>(id: number, type: T, args: Calls[T]['args']): Promise<Calls[T]['result']> {
+  #message<T extends CallType>(type: T, args: Calls[T]['args']): Extract<CallMessage, { type: T }> {
+    return { type, id: this.#nextId++, ...args } as never;
+  }
+
+  #call<M extends CallMessage>(message: M): Promise<Calls[M['type']]['result']> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => {
-      this.#calls.set(id, { resolve, reject });
-      try {
-        this.#post({ type, id, ...args } as CallMessage);
-      } catch (cause) {
-        this.#calls.delete(id);
-        reject(new PagewiseError('bad_request', `${type}: the arguments cannot be sent: ${textOf(cause)}`, { cause }));
-      }
+      this.#calls.set(message.id, { message, resolve, reject });
+      if (this.#channel !== undefined) this.#send(message);
     });
   }
 
-  #post(message: ToWorker): void {
-    if (this.#closed === undefined) this.#worker.postMessage(message);
+  /** Sends a call; what cannot be sent is its failure. */
+  #send(message: CallMessage): void {
+    try {
+      this.#channel?.post(message, message.type === 'cacheRestore' ? buffersOf(message) : []);
+    } catch (cause) {
+      const text = `${message.type}: the arguments cannot be sent: ${cause instanceof Error ? cause.message : cause}`;
+      const error = new PagewiseError('bad_request', text, { cause });
+      this.#take(message.id)?.reject(error);
+      this.#requests.get(message.id)?.generation.fail(error, true);
+    }
   }
 
-  #receive(message: FromWorker): void {
+  #post(message: ToWorker, transfer: Transferable[] = []): void {
+    if (this.#closed === undefined) this.#channel?.post(message, transfer);
+  }
+
+  #receive(data: unknown): void {
+    this.numReceived += 1;
+    const guarded = guardFromWorker(data);
+    if (!('message' in guarded)) {
+      this.#refuseAnswer(guarded.id, guarded.problem);
+      return;
+    }
+    const { message } = guarded;
+    if (message.type === 'hello') this.#greet(message);
+    else if (message.type === 'crashed') this.onBroken(PagewiseError.fromRecord(message.error), true);
+    else if (!this.#isGreeted) this.onBroken(otherWorker(undefined), false);
+    else this.#handle(message);
+  }
+
+  #greet(hello: HelloMessage): void {
+    this.#isGreeted = isOurs(hello);
+    if (!this.#isGreeted) this.onBroken(otherWorker(hello.version), false);
+  }
+
+  #handle(message: Exclude<FromWorker, HelloMessage | { type: 'crashed' }>): void {
     switch (message.type) {
       case 'result':
-        this.#take(message.id)?.resolve(message.value as never);
+        this.#answer(message.id, message.value);
         break;
       case 'error':
-        this.#take(message.id)?.reject(PagewiseError.fromRecord(message.error));
+        this.#fail(message.id, PagewiseError.fromRecord(message.error));
         break;
       case 'progress':
         this.onProgress?.(message.progress);
@@ -209,10 +312,41 @@ export class WorkerClient {
         this.#steps.tell(message.steps.map(onPage));
         break;
       }
-      case 'crashed':
-        this.close(new PagewiseError('worker_crashed', message.message));
+      case 'clients':
+        this.onClients?.(message.num);
+        break;
+      case 'pong':
         break;
     }
+  }
+
+  #answer(id: number, value: unknown): void {
+    const call = this.#calls.get(id);
+    // A request that was sent again is queued again, which nobody waits for.
+    if (call === undefined) this.numIgnored += this.#requests.has(id) ? 0 : 1;
+    else if (!isResultOf(call.message.type, value))
+      this.#refuseAnswer(id, `the result of ${call.message.type} is malformed`);
+    else this.#take(id)?.resolve(value as never);
+  }
+
+  #fail(id: number, error: PagewiseError): void {
+    const call = this.#take(id);
+    const request = this.#requests.get(id);
+    if (call === undefined && request === undefined) this.numIgnored += 1;
+    call?.reject(error);
+    if (call === undefined) request?.generation.fail(error, true);
+  }
+
+  /** An answer that is none: whoever waits for it learns that, and the worker that nobody waits any more. */
+  #refuseAnswer(id: number | undefined, problem: string): void {
+    const isKnown = id !== undefined && (this.#calls.has(id) || this.#requests.has(id));
+    if (!isKnown) {
+      this.numIgnored += 1;
+      return;
+    }
+    const error = new PagewiseError('worker_crashed', `the worker sent what is none of its protocol: ${problem}`);
+    this.#requests.get(id)?.generation.fail(error, false);
+    this.#take(id)?.reject(error);
   }
 
   #take(id: number): PendingCall | undefined {
@@ -221,13 +355,19 @@ export class WorkerClient {
     return call;
   }
 
-  #dispatch(event: RequestEvent): void {
-    const generation = this.#generations.get(event.request);
-    if (event.kind === 'failed') generation?.fail(PagewiseError.fromRecord(event.error), true);
-    else generation?.push(event);
+  #dispatch(event: unknown): void {
+    if (!isRequestEvent(event)) {
+      this.#refuseAnswer((event as { request?: number } | null)?.request, 'an event is malformed');
+      return;
+    }
+    // Of requests that were given up, events may be on the way.
+    const request = this.#requests.get(event.request);
+    if (request === undefined) return;
+    if (event.kind === 'failed') {
+      request.generation.fail(PagewiseError.fromRecord(event.error), true);
+      return;
+    }
+    if (event.kind !== 'progress') request.hasBegun = true;
+    request.generation.push(event);
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -12,11 +12,15 @@ import { checkEngineOptions, checkStepTargets, followVisibility } from './load-o
 import { Models } from './models.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import { checkMessages } from './request.js';
+import { shareEnvironment } from './share-environment.js';
+import { checkShare } from './share-options.js';
+import { loadSharing, type Sharing, startSharing } from './sharing.js';
 import type {
   ChatMessage,
   DetokenizeOptions,
   EngineInfo,
   EngineMetrics,
+  EngineSharing,
   LoadOptions,
   LogitsOptions,
   MemoryPlan,
@@ -28,7 +32,7 @@ import type {
   TemplateOptions,
   TokenizeOptions,
 } from './types.js';
-import { askToPersist, inWorker, resolveForWorker, SOURCE_OPTIONS, withWorker } from './with-worker.js';
+import { askToPersist, inWorker, needBrowser, resolveForWorker, SOURCE_OPTIONS, withWorker } from './with-worker.js';
 
 const PLAN_OPTIONS: OptionKinds<PlanOptions> = {
   ...SOURCE_OPTIONS,
@@ -48,6 +52,7 @@ const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   precision: 'any',
   stepTargetMs: 'any',
   store: 'flag',
+  share: 'any',
   onProgress: 'function',
 };
 
@@ -56,6 +61,7 @@ export class Engine {
   /** Models in the browser's storage: downloaded, listed, removed. */
   static readonly models = new Models();
   readonly #client: WorkerClient;
+  readonly #sharing: Sharing | undefined;
   /** What was loaded, and on which GPU. */
   readonly info: EngineInfo;
   /** Chat requests, in OpenAI's shape. */
@@ -65,8 +71,9 @@ export class Engine {
   /** What is kept of earlier prompts and answers. */
   readonly cache: PrefixCache;
 
-  private constructor(client: WorkerClient, info: EngineInfo) {
+  private constructor(client: WorkerClient, info: EngineInfo, sharing?: Sharing) {
     this.#client = client;
+    this.#sharing = sharing;
     this.info = info;
     this.chat = { completions: new ChatCompletions(client, info) };
     this.completions = new Completions(client, info);
@@ -79,17 +86,30 @@ export class Engine {
    *
    * Rejects with a {@link PagewiseError}: `no_webgpu`, `unsupported_model`, `corrupt_model`, `out_of_memory` (before any
    * weight is read), `network`, `cancelled`, `bad_request`; with `store` also `storage_full`. Whatever had been loaded is freed.
+   *
+   * With `share`, an engine that another tab has loaded is used, and nothing is loaded.
    */
   static async load(source: ModelSource, options?: LoadOptions): Promise<Engine> {
     const checked = checkOptions('load', options, LOAD_OPTIONS);
     const { onProgress, store = false } = checked;
     const targets = checkStepTargets(checked.stepTargetMs);
     const engineOptions = checkEngineOptions(checked);
+    const share = checkShare(checked.share);
+    needBrowser(checked);
+    const environment = share && shareEnvironment();
     const spec = await resolveForWorker(source, checked);
     if (store) askToPersist();
+    const load = { source: spec, options: engineOptions, store, group: null };
+    if (share !== undefined && environment !== undefined) {
+      const sharing = startSharing(share, environment, checked, load);
+      sharing.client.atEnd(followVisibility(targets, (ms) => sharing.client.setStepTarget(ms)));
+      const info = await loadSharing(sharing, checked.signal);
+      sharing.client.onProgress = undefined;
+      return new Engine(sharing.client, info, sharing);
+    }
     return withWorker(checked, async (client) => {
       client.onProgress = onProgress;
-      const info = await client.call('load', { source: spec, options: engineOptions, store });
+      const info = await client.call('load', load);
       client.onProgress = undefined;
       client.atEnd(followVisibility(targets, (ms) => client.setStepTarget(ms)));
       return new Engine(client, info);
@@ -118,6 +138,20 @@ export class Engine {
   /** Why the engine can no longer be used: it was unloaded, or its worker has ended. Null while it can. */
   get ended(): PagewiseError | null {
     return this.#client.closed ?? null;
+  }
+
+  /** How this tab shares the engine with others; null when it has it to itself. */
+  get sharing(): EngineSharing | null {
+    return this.#sharing?.state ?? null;
+  }
+
+  /**
+   * Calls back whenever another tab or worker has the shared engine: when this tab has become the leader, or follows another
+   * one. Answers that were cut off have failed with `leader_lost` by then. Returns a function that ends it.
+   */
+  onLeaderChange(callback: (sharing: EngineSharing) => void): () => void {
+    if (typeof callback !== 'function') throw bad(`onLeaderChange: a function is needed, ${show(callback)} given`);
+    return this.#sharing?.onLeaderChange(callback) ?? (() => undefined);
   }
 
   /** Turns text into token ids. */
@@ -186,9 +220,13 @@ export class Engine {
   /**
    * Frees the GPU memory and ends the worker. Everything that is pending rejects with `cancelled`, and so does every
    * later call. May be called more than once.
+   *
+   * A shared engine is only left: others go on with it, and the last one frees it. If this tab was the leader, another one
+   * loads the model again.
    */
   async unload(): Promise<void> {
-    await this.#client.unload(new PagewiseError('cancelled', 'the engine was unloaded'));
+    const error = new PagewiseError('cancelled', 'the engine was unloaded');
+    await (this.#sharing?.leave(error) ?? this.#client.unload(error));
   }
 }
 

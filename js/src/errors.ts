@@ -18,7 +18,12 @@ export const ERROR_CODES = [
   'network',
   'worker_crashed',
   'storage_full',
+  'leader_lost',
+  'version_mismatch',
 ] as const;
+
+/** Those that the same call can succeed after, on the same engine. */
+const RETRIABLE: readonly ErrorCode[] = ['leader_lost', 'queue_full'];
 
 /**
  * Stable code of a {@link PagewiseError}:
@@ -36,6 +41,8 @@ export const ERROR_CODES = [
  *   `offset` say which
  * - `worker_crashed`: a bug or the browser ended the worker; load the model again
  * - `storage_full`: the browser's storage has no room for a model (asked and free are in the message), or allows none
+ * - `leader_lost`: the tab or worker that ran a shared engine is gone; the same request can be sent again at once
+ * - `version_mismatch`: the worker's script is of another version of this package than the page's; the message says what to do
  */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
@@ -83,6 +90,11 @@ export class PagewiseError extends Error {
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 
+  /** Whether the same call can succeed on the same engine, at once or after {@link retryAfterMs}. */
+  get retriable(): boolean {
+    return RETRIABLE.includes(this.code);
+  }
+
   /** What crosses the worker's border. */
   toRecord(): ErrorRecord {
     const record: ErrorRecord = { code: this.code, message: this.message };
@@ -109,4 +121,14 @@ export function isErrorRecord(value: unknown): value is ErrorRecord {
   if (typeof value !== 'object' || value === null) return false;
   const { code, message } = value as { code?: unknown; message?: unknown };
   return typeof message === 'string' && (ERROR_CODES as readonly unknown[]).includes(code);
+}
+
+/** An engine's error as a record; anything else is thrown on. */
+export function recordOf(error: unknown): ErrorRecord {
+  if (error instanceof PagewiseError) return error.toRecord();
+  if (isErrorRecord(error)) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
+  }
+  throw error;
 }

@@ -21,6 +21,7 @@ const PULSE_MS = 4;
 /** The devices that the module opens: what it cannot ask for, or make the browser do, is added here. */
 export class Devices {
   #queue: Pick<GPUQueue, 'submit'> | undefined;
+  readonly #open: Pick<GPUDevice, 'destroy'>[] = [];
   readonly #needsPulse: boolean;
 
   /**
@@ -34,6 +35,7 @@ export class Devices {
     const original = prototype.requestDevice;
     const opened = (device: GPUDevice): GPUDevice => {
       this.#queue = device.queue;
+      this.#open.push(device);
       return device;
     };
     prototype.requestDevice = async function (this: GPUAdapter, descriptor: GPUDeviceDescriptor = {}) {
@@ -41,6 +43,15 @@ export class Devices {
       if (this.features.has('subgroups')) features.add('subgroups');
       return opened(await original.call(this, { ...descriptor, requiredFeatures: [...features] }));
     };
+  }
+
+  /**
+   * Ends all devices, and frees their memory now: what the module drops is free only once the browser has collected its
+   * garbage.
+   */
+  release(): void {
+    this.#queue = undefined;
+    for (const device of this.#open.splice(0)) device.destroy();
   }
 
   /**

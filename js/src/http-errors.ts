@@ -43,8 +43,10 @@ const KINDS: Readonly<Record<ErrorCode, Kind>> = {
   deadline_exceeded: { status: 504, type: 'timeout_error', isWorthRetrying: false },
   // Whoever aborts gets no response: the engine was unloaded, and another one may come.
   cancelled: { ...gone, isWorthRetrying: true },
+  leader_lost: { ...gone, isWorthRetrying: true },
   device_lost: gone,
   worker_crashed: gone,
+  version_mismatch: gone,
   no_webgpu: gone,
   out_of_memory: gone,
   storage_full: gone,

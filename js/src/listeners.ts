@@ -12,6 +12,11 @@ export class Listeners<T> {
     this.#onSwitch = onSwitch;
   }
 
+  /** Whether anybody listens. */
+  get isOn(): boolean {
+    return this.#callbacks.size > 0;
+  }
+
   /** Adds a callback; returns a function that takes it out again. */
   add(callback: (value: T) => void): () => void {
     // A function of its own: the same callback may listen twice.

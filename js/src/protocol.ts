@@ -1,5 +1,6 @@
 /**
- * Everything that crosses the border between the page and the worker: one discriminated union, plain data only.
+ * Everything that crosses the border between a page and a worker: one discriminated union, plain data only. `guard.ts` checks
+ * it on both ends. A worker may serve several pages, each through a channel of its own, with ids of its own.
  */
 
 import type {
@@ -30,6 +31,9 @@ import type {
   Timings,
   Usage,
 } from './types.js';
+
+/** Changes when messages do: a page and a worker of different versions do not understand each other. */
+export const PROTOCOL_VERSION = 2;
 
 /** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. `sha256` is its hash, where it is known. */
 export type PartSpec = { kind: 'url'; urls: string[]; sha256?: string } | { kind: 'blob'; blob: Blob; name: string };
@@ -232,8 +236,14 @@ export type RequestEvent =
 
 /** A call that is answered by one `result` or `error` with its `id`; the key is the call's `type`. */
 export interface Calls {
-  /** Loads the model; `progress` messages come before the result. */
-  load: { args: { source: SourceSpec; options: EngineOptions; store: boolean }; result: EngineInfo };
+  /**
+   * Loads the model; `progress` messages come before the result. A worker that has a model already answers what it is, if it
+   * was loaded under the same `group`.
+   */
+  load: {
+    args: { source: SourceSpec; options: EngineOptions; store: boolean; group: string | null };
+    result: EngineInfo;
+  };
   /** Reads the header only. */
   inspect: { args: { source: SourceSpec }; result: ModelDescription };
   /** Reads the header only. */
@@ -277,8 +287,8 @@ export interface Calls {
   cacheClear: { args: Record<never, never>; result: number };
   /** Waits for the GPU; nothing else is served meanwhile. */
   cacheSave: { args: { prefix: EnginePrefix; salt: string }; result: Blob };
-  /** As `cacheSave`. */
-  cacheRestore: { args: { data: Blob; cache: EngineCacheOptions }; result: RestoredPrefix };
+  /** As `cacheSave`. A buffer is transferred. */
+  cacheRestore: { args: { data: Blob | ArrayBuffer; cache: EngineCacheOptions }; result: RestoredPrefix };
   /** Has `cacheEvents` posted from now on, or no longer. */
   cacheListen: { args: { isOn: boolean }; result: null };
   /** Every stored model. */
@@ -289,7 +299,7 @@ export interface Calls {
   modelsDelete: { args: { source: SourceSpec }; result: boolean };
   /** `progress` messages come before the result. */
   modelsDownload: { args: { source: SourceSpec }; result: StoredModel };
-  /** Frees the GPU memory; the worker may be ended afterwards. */
+  /** Ends everything of this page; frees the GPU memory unless other pages use it. The worker may be ended afterwards. */
   unload: { args: Record<never, never>; result: null };
 }
 
@@ -299,11 +309,33 @@ export type CallType = keyof Calls;
 /** A call as a message. */
 export type CallMessage = { [T in CallType]: { type: T; id: number } & Calls[T]['args'] }[CallType];
 
-/** From the page to the worker. `stepTarget` says how many milliseconds a submission to the GPU should take. */
-export type ToWorker = CallMessage | { type: 'cancel'; request: number } | { type: 'stepTarget'; ms: number | null };
+/** The first message in either direction: who speaks. What comes before it is refused. */
+export interface HelloMessage {
+  type: 'hello';
+  /** {@link PROTOCOL_VERSION}. */
+  protocol: number;
+  /** The package's version. */
+  version: string;
+}
 
-/** From the worker to the page. `crashed` is the last message of a worker. */
+/** From the page to the worker. */
+export type ToWorker =
+  | CallMessage
+  /** `life` is a Web Lock that the page holds for as long as it lives; null where the worker is the page's own. */
+  | (HelloMessage & { life: string | null })
+  | { type: 'cancel'; request: number }
+  /** How many milliseconds a submission to the GPU should take. */
+  | { type: 'stepTarget'; ms: number | null }
+  /** Answered at once by `pong`, whatever the GPU does. */
+  | { type: 'ping' }
+  /** Another page wants to be served, through a port or a broadcast channel of that name. */
+  | { type: 'connect'; via: MessagePort | string }
+  /** The page is gone, or will not listen any more: everything of it ends. */
+  | { type: 'leave' };
+
+/** From the worker to the page. */
 export type FromWorker =
+  | HelloMessage
   | { type: 'result'; id: number; value: Calls[CallType]['result'] }
   | { type: 'error'; id: number; error: ErrorRecord }
   | { type: 'progress'; progress: LoadProgress }
@@ -311,7 +343,11 @@ export type FromWorker =
   | { type: 'cacheEvents'; events: CacheEvent[] }
   /** Times are those of the worker's clock, which began at `timeOrigin`. */
   | { type: 'steps'; steps: StepTrace[]; timeOrigin: number }
-  | { type: 'crashed'; message: string };
+  | { type: 'pong' }
+  /** So many pages are served now. */
+  | { type: 'clients'; num: number }
+  /** The last message of a worker. */
+  | { type: 'crashed'; error: ErrorRecord };
 
 /** Every message. */
 export type Message = ToWorker | FromWorker;

@@ -16,12 +16,33 @@ export async function saveCache(engine: WasmEngine, salt: string, prefix: Engine
 }
 
 /** Brings it back. */
-export function restoreCache(engine: WasmEngine, data: Blob, cache: EngineCacheOptions): Promise<RestoredPrefix> {
-  const part = new BlobPart(data, 'the saved prefix');
+export function restoreCache(
+  engine: WasmEngine,
+  data: Blob | ArrayBuffer,
+  cache: EngineCacheOptions,
+): Promise<RestoredPrefix> {
+  const part = data instanceof Blob ? new BlobPart(data, 'the saved prefix') : new BufferPart(data);
   const source = {
     numParts: 1,
     partLength: () => part.length(),
     read: (_: number, offset: number, length: number) => part.read(offset, length),
   };
   return engine.cacheRestore(source, cache);
+}
+
+/** A buffer that was handed over. */
+class BufferPart {
+  readonly #bytes: Uint8Array;
+
+  constructor(data: ArrayBuffer) {
+    this.#bytes = new Uint8Array(data);
+  }
+
+  async length(): Promise<number> {
+    return this.#bytes.length;
+  }
+
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    return this.#bytes.subarray(offset, offset + length);
+  }
 }

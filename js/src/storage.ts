@@ -44,16 +44,24 @@ export interface StorageEnvironment {
   locks: Pick<LockManager, 'request'> | undefined;
 }
 
-/** The browser's own: its file system where it has one for workers, else IndexedDB. */
-export function browserStorage(navigator: Navigator, indexedDb: IDBFactory | undefined): StorageEnvironment {
+/**
+ * The browser's own: its file system where it has one for workers, else IndexedDB. A shared worker only reads: it is taken to
+ * have what a worker of a page has, except that it cannot write files.
+ */
+export function browserStorage(
+  navigator: Navigator,
+  indexedDb: IDBFactory | undefined,
+  onlyReads = 'onconnect' in globalThis,
+): StorageEnvironment {
   // Typed as always there; pages without a secure context have none.
   const storage = navigator.storage as Partial<StorageManager> | undefined;
   return {
     open: async () => {
-      const canWrite =
-        typeof FileSystemFileHandle === 'function' && 'createSyncAccessHandle' in FileSystemFileHandle.prototype;
+      const isThere =
+        typeof FileSystemFileHandle === 'function' &&
+        (onlyReads || 'createSyncAccessHandle' in FileSystemFileHandle.prototype);
       // Private windows of some browsers have it and refuse it.
-      const root = canWrite ? await storage?.getDirectory?.().catch(() => undefined) : undefined;
+      const root = isThere ? await storage?.getDirectory?.().catch(() => undefined) : undefined;
       if (root !== undefined) return new OpfsStorage(root);
       if (indexedDb !== undefined) return IdbStorage.open(indexedDb);
       throw new PagewiseError('storage_full', 'this browser has no storage for models: nothing can be stored');

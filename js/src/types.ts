@@ -7,6 +7,9 @@ export type * from './metrics-types.js';
 export type * from './model-types.js';
 export type * from './openai.js';
 export type * from './response-format.js';
+export type * from './sharing-types.js';
+
+import type { ShareOptions } from './sharing-types.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
 export type PartSource = string | URL | Blob;
@@ -122,6 +125,11 @@ export interface LoadOptions extends PlanOptions {
    * way a model that is stored already is loaded from there.
    */
   store?: boolean;
+  /**
+   * Whether tabs of the site share one engine: those that load the same model with the same options and `share`. Requests of all
+   * tabs are served together. See {@link Engine.sharing}. Default false.
+   */
+  share?: boolean | ShareOptions;
   /** Called with the progress of loading; the last call has phase `ready`. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
 }

@@ -2,6 +2,7 @@
  * A worker for one call, or for as long as an engine lives.
  */
 
+import { workerChannel } from './channel.js';
 import { WorkerClient } from './client.js';
 import { cancelledError, PagewiseError } from './errors.js';
 import type { OptionKinds } from './options.js';
@@ -18,12 +19,12 @@ export const SOURCE_OPTIONS: OptionKinds<SourceOptions> = {
 };
 
 /** The package's own worker; the expression is the one that bundlers understand. */
-function defaultWorker(): Worker {
+export function defaultWorker(): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'pagewise' });
 }
 
 /** Servers that render pages import this package too. That is fine; what needs a browser says so, before anything else. */
-function needBrowser({ createWorker }: Pick<SourceOptions, 'createWorker'>): void {
+export function needBrowser({ createWorker }: Pick<SourceOptions, 'createWorker'>): void {
   if (createWorker !== undefined || typeof Worker !== 'undefined') return;
   throw new PagewiseError('no_webgpu', 'models run in a browser: there are no web workers here, so no WebGPU either');
 }
@@ -36,7 +37,7 @@ export async function withWorker<T>(
   needBrowser(options);
   const { signal } = options;
   if (signal?.aborted) throw cancelledError(signal);
-  const client = new WorkerClient(options.createWorker ?? defaultWorker);
+  const client = new WorkerClient(workerChannel(options.createWorker ?? defaultWorker));
   const onAbort = (): void => client.close(cancelledError(signal));
   signal?.addEventListener('abort', onAbort);
   try {

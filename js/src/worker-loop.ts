@@ -1,88 +1,68 @@
 /**
- * The worker's loop: messages queue in an inbox that is drained at the top of a step; nothing acts in between.
+ * The worker's loop: messages queue in an inbox that is drained at the top of a step; nothing acts in between. It serves one
+ * page or several; each has ids of its own, and learns of its own requests only.
  */
 
-import { type ErrorRecord, isErrorRecord, PagewiseError } from './errors.js';
-import { type GrammarModule, Grammars } from './grammars.js';
-import type {
-  AdapterProbe,
-  CallMessage,
-  Calls,
-  CallType,
-  EngineOptions,
-  FromWorker,
-  RequestEvent,
-  SourceSpec,
-  ToWorker,
-} from './protocol.js';
-import { ModelReader } from './reader.js';
-import { NETWORK, type NetworkEnvironment } from './retry.js';
+import { callEngine } from './engine-calls.js';
+import { type ErrorRecord, isErrorRecord, PagewiseError, recordOf } from './errors.js';
+import { buffersOf, guardToWorker } from './guard.js';
+import { HELLO, isOurs, otherPage } from './hello.js';
+import { ModelLoader } from './model-loader.js';
+import { nextTask } from './next-task.js';
+import type { CallMessage, Calls, CallType, FromWorker, HelloMessage, ToWorker } from './protocol.js';
+import { Requests } from './requests.js';
 import { restoreCache, saveCache } from './saved-cache.js';
-import type { StorageEnvironment } from './storage.js';
-import { type FoundModel, StoredModels } from './stored-models.js';
-import type { TuningMemory } from './tuning-memory.js';
-import type { LoadPhase, MemoryPlan } from './types.js';
-import type { WasmEngine, WasmModule } from './wasm.js';
+import { type SendToPage, ServedPage, stepTargetOf } from './served-page.js';
+import type { EngineInfo } from './types.js';
+import type { WasmEngine } from './wasm.js';
+import type { WorkerEnvironment } from './worker-environment.js';
 
-/** What the loop needs from outside. */
-export interface WorkerEnvironment {
-  /** Starts the WebAssembly module; called at the first message that needs it. */
-  loadModule(): Promise<WasmModule>;
-  /** Starts the module that compiles constraints; called at the first request that has one. */
-  loadGrammars(): Promise<GrammarModule>;
-  /** Describes the GPU, or throws `no_webgpu`. */
-  probeAdapter(): Promise<AdapterProbe>;
-  /** Sends a message to the page. */
-  post(message: FromWorker): void;
-  /** Milliseconds on the clock that the module uses. */
-  now(): number;
-  /** When that clock was 0, in milliseconds since 1970. */
-  readonly timeOrigin: number;
-  /** Waits for work on the GPU. */
-  whileWaiting<T>(work: Promise<T>): Promise<T>;
-  /** Where measured choices of kernels are kept; nowhere by default. */
-  tunings?: TuningMemory;
-  /** Where models are stored; nowhere by default. */
-  storage?: StorageEnvironment;
-  /** The network; the real one by default. */
-  network?: NetworkEnvironment;
-}
+/** What waits for the end of a step. */
+type Queued = CallMessage | Extract<ToWorker, { type: 'cancel' | 'stepTarget' | 'leave' }>;
 
-/** A request that the engine has. */
-interface ActiveRequest {
-  /** What the page calls it. */
-  name: string;
-  /** Answers that have not ended yet. */
-  numLeft: number;
+/** A message in the inbox. */
+interface Entry<T = Queued> {
+  page: ServedPage;
+  message: T;
+  arrivedMs: number;
+  /** The worker's id of a request that comes again, after it has waited. */
+  waited?: number;
 }
 
 /** The loop. It holds at most one engine. */
 export class WorkerLoop {
   readonly #environment: WorkerEnvironment;
-  readonly #inbox: { message: ToWorker; arrivedMs: number }[] = [];
-  readonly #active = new Map<number, ActiveRequest>();
-  readonly #models: StoredModels | undefined;
-  readonly #grammars: Grammars;
-  #module: Promise<WasmModule> | undefined;
-  #engine: WasmEngine | undefined;
+  readonly #onCrash: () => void;
+  readonly #inbox: Entry[] = [];
+  readonly #pages = new Set<ServedPage>();
+  readonly #requests: Requests;
+  readonly #loader: ModelLoader;
+  #loaded: { engine: WasmEngine; info: EngineInfo; group: string | null } | undefined;
   #wake: () => void = () => undefined;
   #hasCrashed = false;
-  #modelId = '';
-  #listensToCache = false;
-  #listensToSteps = false;
 
-  /** Runs nothing yet: see {@link run}. */
-  constructor(environment: WorkerEnvironment) {
+  /** Runs nothing yet: see {@link run}. `onCrash` is called after all pages were told. */
+  constructor(environment: WorkerEnvironment, onCrash: () => void = () => undefined) {
     this.#environment = environment;
-    const { storage, network } = environment;
-    this.#grammars = new Grammars(() => environment.loadGrammars());
-    if (storage !== undefined) this.#models = new StoredModels(storage, network);
+    this.#onCrash = onCrash;
+    this.#requests = new Requests(() => environment.loadGrammars());
+    this.#loader = new ModelLoader(environment, (message) => this.#tell(message));
   }
 
-  /** Queues a message. */
-  receive(message: ToWorker): void {
-    this.#inbox.push({ message, arrivedMs: this.#environment.now() });
-    this.#wake();
+  /** Serves a page; returns what takes its messages. The worker ends with its owner; `close` is called when a page is gone. */
+  connect(
+    send: SendToPage,
+    { isOwner = false, close = () => undefined }: { isOwner?: boolean; close?: () => void } = {},
+  ): (data: unknown) => void {
+    const page = new ServedPage(send, isOwner);
+    page.atEnd(close);
+    this.#pages.add(page);
+    return (data) => this.#receive(page, data);
+  }
+
+  /** Messages of all pages that were none of the protocol's. */
+  get numIgnored(): number {
+    return [...this.#pages].reduce((sum, page) => sum + page.numIgnored, 0);
   }
 
   /** Says that the module is beyond use and stops the loop; only the first crash is told. */
@@ -90,7 +70,11 @@ export class WorkerLoop {
     if (this.#hasCrashed) return;
     this.#hasCrashed = true;
     const text = error instanceof Error ? error.message : String(error);
-    this.#environment.post({ type: 'crashed', message: `the engine crashed: ${text}` });
+    const record = isErrorRecord(error)
+      ? error
+      : { code: 'worker_crashed' as const, message: `the engine crashed: ${text}` };
+    this.#tell({ type: 'crashed', error: { code: record.code, message: record.message } });
+    this.#onCrash();
   }
 
   /** Serves until a crash. */
@@ -98,8 +82,8 @@ export class WorkerLoop {
     try {
       while (!this.#hasCrashed) {
         await this.#drain();
-        if (this.#engine?.hasWork()) {
-          await this.#step(this.#engine);
+        if (this.#loaded?.engine.hasWork()) {
+          await this.#step(this.#loaded.engine);
           // A step may have needed no event from outside: let messages in before the next one.
           await nextTask();
         } else if (this.#inbox.length === 0) {
@@ -113,267 +97,269 @@ export class WorkerLoop {
     }
   }
 
+  #receive(page: ServedPage, data: unknown): void {
+    const guarded = guardToWorker(data);
+    if (!('message' in guarded)) {
+      if (guarded.id === undefined) page.numIgnored += 1;
+      else page.post({ type: 'error', id: guarded.id, error: { code: 'bad_request', message: guarded.problem } });
+      return;
+    }
+    const { message } = guarded;
+    if (message.type === 'hello') this.#greet(page, message);
+    else if (page.greeting !== 'ours') refuse(page, message);
+    else if (message.type === 'ping') page.post({ type: 'pong' });
+    else if (message.type === 'connect') this.#connectTo(page, message.via);
+    else this.#queue(page, message);
+  }
+
+  #queue(page: ServedPage, message: Queued): void {
+    this.#enqueue({ page, message, arrivedMs: this.#environment.now() });
+  }
+
+  #enqueue(entry: Entry): void {
+    this.#inbox.push(entry);
+    this.#wake();
+  }
+
+  #greet(page: ServedPage, { life, ...hello }: HelloMessage & { life: string | null }): void {
+    if (page.hasLeft) return;
+    const isFirst = page.greeting === 'none';
+    page.greeting = isOurs(hello) ? 'ours' : 'other';
+    page.post(HELLO);
+    if (!isFirst) return;
+    // With its owner, the worker ends as well.
+    if (life !== null && !page.isOwner) this.#watch(page, life);
+    this.#tellClients();
+  }
+
+  /** A page that is closed or has crashed says nothing, and its port does not either, but its locks are free. */
+  #watch(page: ServedPage, life: string): void {
+    const controller = new AbortController();
+    page.atEnd(() => controller.abort());
+    const { signal } = controller;
+    this.#environment.locks
+      ?.request(life, { mode: 'shared', signal }, () => this.#queue(page, { type: 'leave' }))
+      .catch(() => undefined);
+  }
+
+  /** Only the worker's own page may bring others. */
+  #connectTo(page: ServedPage, via: MessagePort | string): void {
+    const { openBroadcast } = this.#environment;
+    if (!page.isOwner || (typeof via === 'string' && openBroadcast === undefined)) {
+      page.numIgnored += 1;
+    } else if (typeof via !== 'string') {
+      connectPort(this, via);
+    } else if (openBroadcast !== undefined) {
+      const channel = openBroadcast(via);
+      const receive = this.connect((message) => channel.postMessage(message), { close: () => channel.close() });
+      channel.onmessage = ({ data }) => receive(data);
+      // It waits for a word.
+      channel.postMessage(HELLO);
+    }
+  }
+
+  #tell(message: FromWorker): void {
+    for (const page of this.#pages) if (page.greeting === 'ours') page.post(message);
+  }
+
+  #tellClients(): void {
+    const num = [...this.#pages].filter((page) => page.greeting === 'ours').length;
+    this.#tell({ type: 'clients', num });
+  }
+
+  /** Ends everything of a page; the last one takes the engine with it. */
+  #leave(page: ServedPage): void {
+    this.#cancelAll(page);
+    page.leave();
+    if (!this.#pages.delete(page)) return;
+    if (this.#pages.size === 0) this.#free();
+    else if (this.#loaded !== undefined) this.#applySettings(this.#loaded.engine);
+    this.#tellClients();
+  }
+
+  #cancelAll(page: ServedPage): void {
+    this.#requests.cancelAll(this.#loaded?.engine, page);
+    page.listensToCache = false;
+    page.listensToSteps = false;
+    page.stepTarget = undefined;
+  }
+
+  #free(): void {
+    for (const page of this.#pages) this.#requests.cancelAll(this.#loaded?.engine, page);
+    this.#loaded?.engine.free();
+    this.#loaded = undefined;
+    this.#environment.releaseGpu?.();
+  }
+
+  /** What the pages want together. */
+  #applySettings(engine: WasmEngine): void {
+    engine.setStepTarget(stepTargetOf(this.#pages));
+    engine.setTracing([...this.#pages].some((page) => page.listensToSteps));
+  }
+
   async #step(engine: WasmEngine): Promise<void> {
     try {
       const events = await this.#environment.whileWaiting(engine.step());
       // First, while the requests that end here have their names.
       this.#postSteps(engine);
-      for (const event of events) this.#note(event);
-      if (events.length > 0) this.#environment.post({ type: 'events', events });
+      this.#requests.tell(events);
       this.#postCacheEvents();
     } catch (error) {
       const record = recordOf(error);
-      const requests = [...this.#active.keys()];
-      const events = requests.map((request) => ({ kind: 'failed' as const, request, error: record }));
-      for (const request of requests) engine.cancel(request);
-      this.#active.clear();
-      this.#environment.post({ type: 'events', events });
+      this.#requests.failAll(engine, record);
+      // Whoever has it to itself can load it again; one that is shared has to end, or all go on with it.
+      if (record.code === 'device_lost' && this.#loaded?.group != null) this.crash(record);
     }
   }
 
-  /** Takes note of the end of an answer. */
-  #note(event: RequestEvent): void {
-    const active = this.#active.get(event.request);
-    if (active === undefined) return;
-    if (event.kind === 'finished') active.numLeft -= 1;
-    if (event.kind === 'failed' || active.numLeft === 0) this.#active.delete(event.request);
-  }
-
   #postSteps(engine: WasmEngine): void {
-    if (!this.#listensToSteps) return;
+    const listening = [...this.#pages].filter((page) => page.listensToSteps);
+    if (listening.length === 0) return;
     const steps = engine.takeTrace().map((step) => {
-      const parts = step.parts.map((part) => this.#named(part));
-      return { ...step, parts, preempted: step.preempted.map((answer) => this.#named(answer)) };
+      const parts = step.parts.map((part) => this.#requests.named(part));
+      return { ...step, parts, preempted: step.preempted.map((answer) => this.#requests.named(answer)) };
     });
     const { timeOrigin } = this.#environment;
-    if (steps.length > 0) this.#environment.post({ type: 'steps', steps, timeOrigin });
+    if (steps.length > 0) for (const page of listening) page.post({ type: 'steps', steps, timeOrigin });
   }
 
-  /** The same with what the page calls the request. */
-  #named<T extends { request: number }>(answer: T): Omit<T, 'request'> & { request: string } {
-    return { ...answer, request: this.#active.get(answer.request)?.name ?? '' };
+  #postCacheEvents(): void {
+    const listening = [...this.#pages].filter((page) => page.listensToCache);
+    if (listening.length === 0 || this.#loaded === undefined) return;
+    const events = this.#loaded.engine.cacheEvents();
+    if (events.length > 0) for (const page of listening) page.post({ type: 'cacheEvents', events });
   }
 
   async #drain(): Promise<void> {
     for (let entry = this.#inbox.shift(); entry !== undefined; entry = this.#inbox.shift()) {
-      const { message, arrivedMs } = entry;
+      const { page, message } = entry;
+      if (page.hasLeft) continue;
       if (message.type === 'cancel') {
-        this.#grammars.cancel(message.request);
-        if (this.#active.delete(message.request)) this.#engine?.cancel(message.request);
-        continue;
-      }
-      if (message.type === 'stepTarget') {
-        this.#engine?.setStepTarget(message.ms ?? undefined);
-        continue;
-      }
-      if (this.#waitsForGrammars(message, arrivedMs)) continue;
-      try {
-        const value = await this.#answer(message, arrivedMs);
-        this.#environment.post({ type: 'result', id: message.id, value });
-        this.#postCacheEvents();
-      } catch (error) {
-        this.#environment.post({ type: 'error', id: message.id, error: recordOf(error) });
+        this.#requests.cancel(this.#loaded?.engine, page, message.request);
+      } else if (message.type === 'stepTarget') {
+        page.stepTarget = message.ms;
+        this.#loaded?.engine.setStepTarget(stepTargetOf(this.#pages));
+      } else if (message.type === 'leave') {
+        this.#leave(page);
+      } else {
+        await this.#serve({ ...entry, message });
       }
     }
+  }
+
+  async #serve(entry: Entry<CallMessage>): Promise<void> {
+    const { page, message } = entry;
+    const { id } = message;
+    try {
+      if (this.#waits(entry)) return;
+      const value = await this.#answer(entry);
+      page.post({ type: 'result', id, value }, buffersOf(value));
+      this.#postCacheEvents();
+    } catch (error) {
+      page.post({ type: 'error', id, error: recordOf(error) });
+    }
+    if (message.type === 'unload' && !page.isOwner) this.#leave(page);
   }
 
   /** Whether a request has to wait for what compiles its constraint: then it comes again. */
-  #waitsForGrammars(message: CallMessage, arrivedMs: number): boolean {
-    if (message.type !== 'submit' || message.request.constraint === undefined) return false;
-    if (this.#engine === undefined || this.#grammars.isReady(this.#engine)) return false;
-    this.#grammars.waitFor(message.id, (failure) => {
-      if (failure === undefined) this.#inbox.push({ message, arrivedMs });
-      else this.#environment.post({ type: 'error', id: message.id, error: failure.toRecord() });
-      this.#wake();
-    });
-    return true;
+  #waits(entry: Entry<CallMessage>): boolean {
+    const { page, message } = entry;
+    if (message.type !== 'submit') return false;
+    return this.#requests.waits(this.#engine(), page, message, (own) => this.#enqueue({ ...entry, waited: own }));
   }
 
-  #postCacheEvents(): void {
-    if (!this.#listensToCache || this.#engine === undefined) return;
-    const events = this.#engine.cacheEvents();
-    if (events.length > 0) this.#environment.post({ type: 'cacheEvents', events });
-  }
-
-  async #answer(message: CallMessage, arrivedMs: number): Promise<Calls[CallType]['result']> {
+  async #answer(entry: Entry<CallMessage>): Promise<Calls[CallType]['result']> {
+    const { page, message, arrivedMs, waited } = entry;
     switch (message.type) {
       case 'load':
-        return this.#load(message);
+        return this.#load(page, message);
       case 'inspect':
-        return this.#withReader(await this.#local(message.source), (module, reader) => module.inspect(reader));
+        return this.#loader.inspect(message.source);
       case 'plan':
-        return this.#plan(message);
-      case 'submit': {
-        const promptTokens = this.#loaded().submit(message.id, message.request, arrivedMs);
-        this.#active.set(message.id, { name: message.name, numLeft: message.request.numChoices });
-        return { promptTokens };
-      }
-      case 'tokenize':
-        return [...this.#loaded().tokenize(message.text, message.addSpecial, message.parseSpecial)];
-      case 'detokenize':
-        return this.#loaded().detokenize(Uint32Array.from(message.ids), message.skipSpecial);
-      case 'applyTemplate':
-        return this.#loaded().applyTemplate(message.messages, message.addGenerationPrompt);
-      case 'metrics':
-        return this.#loaded().metrics();
-      case 'metricsText':
-        return this.#loaded().metricsText(this.#modelId);
+        return this.#loader.plan(message);
+      case 'submit':
+        return { promptTokens: this.#requests.submit(this.#engine(), page, message, arrivedMs, waited) };
       case 'stepListen':
-        this.#loaded().setTracing(message.isOn);
-        this.#listensToSteps = message.isOn;
+        this.#engine();
+        page.listensToSteps = message.isOn;
+        this.#applySettings(this.#engine());
         return null;
-      case 'logits':
-        return this.#loaded().logits(Uint32Array.from(message.ids), Uint32Array.from(message.positions));
-      case 'cacheStats':
-        return this.#loaded().cacheStats();
-      case 'cacheBlocks':
-        return this.#loaded()
+      case 'cacheBlocks': {
+        const named = <T extends { request: number }>(holder: T) => this.#requests.named(holder);
+        return this.#engine()
           .cacheBlocks()
-          .map((block) => ({ ...block, holders: block.holders.map((holder) => this.#named(holder)) }));
-      case 'cachePrefixes':
-        return this.#loaded().cachePrefixes();
-      case 'cacheExplain':
-        return this.#loaded().cacheExplain(message.request);
-      case 'cachePin':
-        return this.#loaded().cachePin(message.salt, message.prefix);
-      case 'cacheUnpin':
-        return this.#loaded().cacheUnpin(message.salt, message.prefix);
-      case 'cacheEvict':
-        return this.#loaded().cacheEvict(message.salt, message.prefix);
-      case 'cachePolicy':
-        this.#loaded().setCachePolicy(message.policy);
-        return null;
-      case 'cacheClear':
-        return this.#loaded().cacheClear();
+          .map((block) => ({ ...block, holders: block.holders.map(named) }));
+      }
       case 'cacheSave':
-        return this.#environment.whileWaiting(saveCache(this.#loaded(), message.salt, message.prefix));
+        return this.#environment.whileWaiting(saveCache(this.#engine(), message.salt, message.prefix));
       case 'cacheRestore':
-        return this.#environment.whileWaiting(restoreCache(this.#loaded(), message.data, message.cache));
+        return this.#environment.whileWaiting(restoreCache(this.#engine(), message.data, message.cache));
       case 'cacheListen':
         // What happened before is nothing to a new listener.
-        this.#loaded().cacheEvents();
-        this.#listensToCache = message.isOn;
+        this.#postCacheEvents();
+        this.#engine().cacheEvents();
+        page.listensToCache = message.isOn;
         return null;
       case 'modelsList':
-        return this.#stored().list();
+        return this.#loader.stored().list();
       case 'modelsFind':
-        return (await this.#stored().find(message.source))?.model ?? null;
+        return (await this.#loader.stored().find(message.source))?.model ?? null;
       case 'modelsDelete':
-        return this.#stored().delete(message.source);
+        return this.#loader.stored().delete(message.source);
       case 'modelsDownload':
-        return (await this.#download(message.source)).model;
+        return (await this.#loader.download(message.source)).model;
       case 'unload':
-        this.#engine?.free();
-        this.#engine = undefined;
-        this.#active.clear();
+        this.#cancelAll(page);
+        if (page.isOwner) this.#close(page);
         return null;
+      default:
+        return callEngine(this.#engine(), this.#loaded?.info.id ?? '', message);
     }
   }
 
-  /** Plans for the GPU that is there, else for the smallest that WebGPU allows. */
-  async #plan(message: Extract<CallMessage, { type: 'plan' }>): Promise<Calls['plan']['result']> {
-    const adapter = await this.#environment.probeAdapter().catch(() => undefined);
-    return this.#planFor(await this.#local(message.source), message.options, adapter);
-  }
-
-  #planFor(source: SourceSpec, given: EngineOptions, adapter: AdapterProbe | undefined): Promise<MemoryPlan> {
-    const options = adapter === undefined ? given : { ...given, adapter };
-    return this.#withReader(source, (module, reader) => module.plan(reader, options));
-  }
-
-  /** The source as it is stored, else as it is. */
-  async #local(source: SourceSpec): Promise<SourceSpec> {
-    // What cannot be found, for whatever reason, is read from where it comes from.
-    const found = await this.#models?.find(source).catch(() => undefined);
-    if (found !== undefined) return storedSource(source, found);
-    if (source.failure !== undefined) throw PagewiseError.fromRecord(source.failure);
-    return source;
-  }
-
-  /** The source in storage, downloaded if need be and if it can run here. */
-  async #kept(source: SourceSpec, options: EngineOptions, adapter: AdapterProbe): Promise<SourceSpec> {
-    const local = await this.#local(source);
-    if (local.parts.every(({ kind }) => kind === 'blob')) return local;
-    await this.#planFor(local, options, adapter);
-    return storedSource(source, await this.#download(source));
-  }
-
-  #download(source: SourceSpec): Promise<FoundModel> {
-    const onProgress = (loadedBytes: number, totalBytes: number): void =>
-      this.#environment.post({ type: 'progress', progress: { phase: 'download', loadedBytes, totalBytes } });
-    return this.#stored().download(source, { onProgress });
-  }
-
-  #stored(): StoredModels {
-    if (this.#models === undefined) throw new PagewiseError('storage_full', 'there is no storage for models here');
-    return this.#models;
-  }
-
-  async #load(message: Extract<CallMessage, { type: 'load' }>): Promise<Calls['load']['result']> {
-    if (this.#engine !== undefined) throw new PagewiseError('bad_request', 'this worker has a model already');
-    const probe = await this.#environment.probeAdapter();
-    const { source: given, store } = message;
-    const source = store ? await this.#kept(given, message.options, probe) : await this.#local(given);
-    const remembered = message.options.autotune ? await this.#environment.tunings?.recall() : undefined;
-    const options = { ...message.options, adapter: probe, remembered: remembered ?? {} };
-    const onProgress = (phase: LoadPhase, loadedBytes: number, totalBytes: number): void =>
-      this.#environment.post({ type: 'progress', progress: { phase, loadedBytes, totalBytes } });
-    const loading = this.#withReader(source, (module, reader) => module.loadEngine(reader, options, onProgress));
-    const engine = await this.#environment.whileWaiting(loading);
-    this.#engine = engine;
-    const measured = engine.measuredTuning();
-    if (measured !== null) await this.#environment.tunings?.remember(measured.key, measured.choice);
-    const { vendor, architecture, description, isSoftware, features } = probe;
-    const info = engine.info();
-    const { id, name } = source;
-    this.#modelId = id;
-    const adapter = { vendor, architecture, description, isSoftware, features };
-    return { ...info, id, name: name || info.name || id, adapter };
-  }
-
-  async #withReader<T>(source: SourceSpec, use: (module: WasmModule, reader: ModelReader) => Promise<T>): Promise<T> {
-    this.#module ??= this.#environment.loadModule();
-    const module = await this.#module;
-    const reader = new ModelReader(source, this.#environment.network ?? NETWORK);
-    try {
-      return await use(module, reader);
-    } catch (error) {
-      // The module knows the failure of a read as `network` and a text; the reader knows its URL, status and offset.
-      throw isErrorRecord(error) && error.code === 'network' ? (reader.failure ?? error) : error;
-    } finally {
-      reader.close();
+  async #load(page: ServedPage, message: Extract<CallMessage, { type: 'load' }>): Promise<EngineInfo> {
+    const { group } = message;
+    if (this.#loaded !== undefined) {
+      if (group !== null && group === this.#loaded.group) return this.#loaded.info;
+      throw new PagewiseError('bad_request', 'this worker has a model already');
     }
+    // It failed for the owner, which is about to end the worker.
+    const isGuest = !page.isOwner && [...this.#pages].some(({ isOwner }) => isOwner);
+    if (isGuest) throw new PagewiseError('leader_lost', 'the tab that leads could not load the model');
+    const [engine, info] = await this.#loader.load(message);
+    this.#loaded = { engine, info, group };
+    this.#applySettings(engine);
+    return info;
   }
 
-  #loaded(): WasmEngine {
-    if (this.#engine === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
-    return this.#engine;
+  /** The owner unloads: the worker ends with it, and others have to look for another one. */
+  #close(owner: ServedPage): void {
+    this.#free();
+    const error: ErrorRecord = { code: 'leader_lost', message: 'the tab that had the engine has unloaded it' };
+    for (const page of this.#pages)
+      if (page !== owner && page.greeting === 'ours') page.post({ type: 'crashed', error });
+  }
+
+  #engine(): WasmEngine {
+    if (this.#loaded === undefined) throw new PagewiseError('bad_request', 'no model is loaded');
+    return this.#loaded.engine;
   }
 }
 
-function storedSource(source: SourceSpec, { model, parts }: FoundModel): SourceSpec {
-  const name = model.name === model.id ? {} : { name: model.name };
-  return { id: source.id, ...name, parts, headers: {} };
-}
-
-/** An engine's error as a record; anything else is thrown on and ends the loop. */
-function recordOf(error: unknown): ErrorRecord {
-  if (error instanceof PagewiseError) return error.toRecord();
-  if (isErrorRecord(error)) {
-    const { code, message, retryAfterMs } = error;
-    return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
-  }
-  throw error;
-}
-
-/** Resolves in a later task, after the messages that wait now. `setTimeout` would wait 4 ms. */
-function nextTask(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
+/** Serves a page through a port. */
+export function connectPort(loop: WorkerLoop, port: MessagePort): (data: unknown) => void {
+  const receive = loop.connect((message, transfer) => port.postMessage(message, transfer), {
+    close: () => port.close(),
   });
+  port.onmessage = ({ data }) => receive(data);
+  return receive;
+}
+
+/** A page of another version, or one that does not say: its calls are answered, the rest is ignored. */
+function refuse(page: ServedPage, message: ToWorker): void {
+  if (!('id' in message)) {
+    page.numIgnored += 1;
+    return;
+  }
+  page.post({ type: 'error', id: message.id, error: otherPage() });
 }

@@ -1,9 +1,14 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Engine } from '../src/engine.js';
 import { PagewiseError } from '../src/errors.js';
+import type { GrammarModule } from '../src/grammars.js';
+import { type FromWorker, PROTOCOL_VERSION } from '../src/protocol.js';
 import { checkChatRequest, checkTextRequest } from '../src/request.js';
 import type { ChatCompletionCreateParamsNonStreaming } from '../src/types.js';
-import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
+import { VERSION } from '../src/version.js';
+import { WorkerLoop } from '../src/worker-loop.js';
+import { type FakeOptions, FakeWorker, fakeEnvironment, fakeModel } from './fake.js';
+import { FakeEngine } from './fake-engine.js';
 
 const messages = [{ role: 'user', content: 'Hi' }] as const;
 const constraintOf = (fields: object) => checkChatRequest({ messages, ...fields }, []).engineRequest.constraint;
@@ -140,5 +145,143 @@ describe('the module that compiles constraints', () => {
     await expect(failure).rejects.toMatchObject({ code: 'network', message: expect.stringContaining('404') });
     await expect(engine.chat.completions.create(request)).resolves.toBeDefined();
     await engine.unload();
+  });
+});
+
+describe('pages that wait for that module in one worker', () => {
+  const HELLO = { type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION, life: null };
+  const source = { id: 'fake', parts: [{ kind: 'blob', blob: fakeModel(), name: 'fake.gguf' }], headers: {} };
+  const options = { kv: 'f16', autotune: false, precision: 'full' };
+  const { engineRequest: request } = checkTextRequest({ prompt: 'x', regex: 'a+' }, []);
+  const submit = (id: number) => ({ type: 'submit', id, request, name: `request ${id}` });
+
+  /** A worker with a model, two pages, and what lets the module arrive. */
+  async function twoPages() {
+    let settle: (module: GrammarModule | Promise<never>) => void = () => undefined;
+    const loading = new Promise<GrammarModule>((resolve) => {
+      settle = resolve;
+    });
+    const engine = new FakeEngine({});
+    const submitted: number[] = [];
+    const original = engine.submit.bind(engine);
+    engine.submit = (id, ...others) => {
+      submitted.push(id);
+      return original(id, ...others);
+    };
+    const loop = new WorkerLoop(fakeEnvironment({ loadGrammars: () => loading }, engine));
+    void loop.run();
+    const pages = [true, false].map((isOwner) => {
+      const posted: FromWorker[] = [];
+      const send = loop.connect((message) => posted.push(message), { isOwner });
+      send(HELLO);
+      const of = (id: number): unknown[] =>
+        posted.flatMap((message) => {
+          if ('id' in message)
+            return message.id === id ? [message.type === 'error' ? message.error.code : 'result'] : [];
+          if (message.type !== 'events') return [];
+          return message.events.filter((event) => event.request === id && event.kind === 'finished').map(() => 'end');
+        });
+      /** Everything that was sent before has been looked at. */
+      const settled = async (id: number): Promise<void> => {
+        send({ type: 'tokenize', id, text: 'a', addSpecial: false, parseSpecial: false });
+        await vi.waitFor(() => expect(of(id)).toEqual(['result']));
+      };
+      return { posted, send, of, settled };
+    });
+    const [a, b] = pages as [(typeof pages)[number], (typeof pages)[number]];
+    a.send({ type: 'load', id: 1, source, options, store: false, group: 'g' });
+    await vi.waitFor(() => expect(a.of(1)).toEqual(['result']));
+    return {
+      engine,
+      submitted,
+      a,
+      b,
+      arrive: () => settle({ createGrammars: null }),
+      fail: () => settle(Promise.reject(new Error('404'))),
+    };
+  }
+
+  test('may use the same ids: each has its own answer', async () => {
+    const { submitted, a, b, arrive } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    a.send(submit(7));
+    await a.settled(8);
+    expect([a.of(7), b.of(7)]).toEqual([['bad_request'], []]);
+    arrive();
+    await vi.waitFor(() =>
+      expect([a.of(7), b.of(7)]).toEqual([
+        ['bad_request', 'result', 'end'],
+        ['result', 'end'],
+      ]),
+    );
+    expect(new Set(submitted).size).toBe(2);
+  });
+
+  test('cancel their own only, and are answered', async () => {
+    const { submitted, a, b, arrive } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    a.send({ type: 'cancel', request: 7 });
+    await a.settled(8);
+    expect([a.of(7), b.of(7)]).toEqual([['cancelled'], []]);
+    arrive();
+    await vi.waitFor(() => expect(b.of(7)).toEqual(['result', 'end']));
+    expect([a.of(7), submitted.length]).toEqual([['cancelled'], 1]);
+    // The id is free again.
+    a.send(submit(7));
+    await vi.waitFor(() => expect(a.of(7)).toEqual(['cancelled', 'result', 'end']));
+  });
+
+  test('may cancel when the module has just arrived', async () => {
+    const { engine, submitted, a, b, arrive } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    await a.settled(8);
+    // While this is served, nothing else is: the module arrives, then the inbox has both, in one order or the other.
+    let go: (rows: Float32Array[]) => void = () => undefined;
+    engine.logits = () => new Promise((resolve) => (go = resolve));
+    b.send({ type: 'logits', id: 9, ids: [1], positions: [0] });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    a.send({ type: 'cancel', request: 7 });
+    arrive();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    b.send({ type: 'cancel', request: 7 });
+    go([]);
+    await vi.waitFor(() => expect(a.of(7)).toEqual(['cancelled']));
+    await b.settled(10);
+    expect(b.of(7)).toEqual(['result']);
+    expect([submitted.length, engine.cancelled]).toEqual([1, submitted]);
+  });
+
+  test.each([{ type: 'leave' }, { type: 'unload', id: 9 }])('end what waits with %j', async (message) => {
+    const { submitted, a, b, arrive } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    b.send(message);
+    await a.settled(8);
+    arrive();
+    await vi.waitFor(() => expect(a.of(7)).toEqual(['result', 'end']));
+    expect(submitted).toHaveLength(1);
+    expect(b.of(7)).not.toContain('result');
+  });
+
+  test('are told when their worker is unloaded, and nothing of them comes back', async () => {
+    const { submitted, a, b, arrive } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    a.send({ type: 'unload', id: 9 });
+    await vi.waitFor(() => expect([a.of(7), a.of(9), b.of(7)]).toEqual([['cancelled'], ['result'], ['cancelled']]));
+    arrive();
+    a.send({ type: 'load', id: 10, source, options, store: false, group: 'g' });
+    await vi.waitFor(() => expect(a.of(10)).toEqual(['result']));
+    expect(submitted).toEqual([]);
+  });
+
+  test('all learn that it cannot be loaded', async () => {
+    const { submitted, a, b, fail } = await twoPages();
+    for (const page of [a, b]) page.send(submit(7));
+    await a.settled(8);
+    fail();
+    await vi.waitFor(() => expect([a.of(7), b.of(7)]).toEqual([['network'], ['network']]));
+    // The id is free again; it still cannot be loaded.
+    a.send(submit(7));
+    await vi.waitFor(() => expect(a.of(7)).toEqual(['network', 'network']));
+    expect(submitted).toEqual([]);
   });
 });

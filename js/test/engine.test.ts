@@ -36,7 +36,7 @@ describe('load', () => {
     await expect(load).rejects.toMatchObject({ code: 'out_of_memory' });
     const options = { contextLength: 2048, kv: 'f32', adapter: { subgroups: true, subgroupMinSize: 4 } };
     expect(loadEngine.mock.calls[0]).toMatchObject([expect.anything(), options, expect.any(Function)]);
-    expect(worker.isTerminated).toBe(true);
+    expect([worker.engine.numReleases, worker.isTerminated]).toEqual([1, true]);
   });
 
   test.each([
@@ -270,7 +270,7 @@ describe('unload', () => {
         reason: { code: 'cancelled', message: 'the engine was unloaded' },
       });
     }
-    expect([worker.engine.isFree, worker.isTerminated]).toEqual([true, true]);
+    expect([worker.engine.isFree, worker.engine.numReleases, worker.isTerminated]).toEqual([true, 1, true]);
     await expect(engine.tokenize('a')).rejects.toMatchObject({ code: 'cancelled' });
     await expect(engine.chat.completions.create({ messages })).rejects.toMatchObject({ code: 'cancelled' });
     await engine.unload();

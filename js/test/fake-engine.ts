@@ -31,6 +31,9 @@ export class FakeEngine implements WasmEngine {
   isTracing = false;
   stepTarget: number | undefined;
   numSteps = 0;
+  numLoads = 0;
+  /** How often all memory of the GPU was freed. */
+  numReleases = 0;
   isFree = false;
   #isStepping = false;
 
@@ -45,6 +48,8 @@ export class FakeEngine implements WasmEngine {
     return {
       loadEngine: async (reader, _options, onProgress) => {
         onProgress('header', 0, 0);
+        this.numLoads += 1;
+        this.isFree = false;
         const length = await source(reader);
         await reader.read(0, 0, Math.min(length, 64));
         onProgress('compile', 0, length);
@@ -101,6 +106,7 @@ export class FakeEngine implements WasmEngine {
   }
 
   useGrammars(module: GrammarModule): void {
+    this.#mayCall();
     this.grammars.push(module);
   }
 
@@ -110,6 +116,7 @@ export class FakeEngine implements WasmEngine {
 
   submit(id: number, request: EngineRequest, _arrivedMs: number): number {
     this.#mayCall();
+    if (request.constraint !== undefined && this.grammars.length === 0) throw new Error('nothing compiles constraints');
     const length = JSON.stringify(request.input).length;
     if (length > 1000)
       throw { code: 'context_too_long', message: `context too long: ${length} tokens asked, 1000 allowed` };

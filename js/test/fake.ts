@@ -4,7 +4,9 @@ import type { NetworkEnvironment } from '../src/retry.js';
 import type { StorageEnvironment } from '../src/storage.js';
 import type { TuningMemory } from '../src/tuning-memory.js';
 import type { WasmEngine, WasmModule } from '../src/wasm.js';
+import type { WorkerEnvironment } from '../src/worker-environment.js';
 import { WorkerLoop } from '../src/worker-loop.js';
+import { FakeBus } from './fake-bus.js';
 import { FakeEngine } from './fake-engine.js';
 
 /** What the fake does. */
@@ -20,6 +22,8 @@ export interface FakeOptions {
   tunings?: TuningMemory;
   storage?: StorageEnvironment;
   probeAdapter?: () => Promise<never>;
+  locks?: Pick<LockManager, 'request'>;
+  bus?: FakeBus;
 }
 
 const PROBE = {
@@ -34,6 +38,26 @@ const PROBE = {
   maxBufferBytes: 1000,
 };
 
+/** What a worker gets from outside. */
+export function fakeEnvironment(options: FakeOptions, engine: FakeEngine): WorkerEnvironment {
+  const { tunings, storage, network, locks } = options;
+  return {
+    loadModule: async () => ({ ...engine.module(), ...options.module }),
+    loadGrammars: options.loadGrammars ?? (async () => ({ createGrammars: null })),
+    probeAdapter: options.probeAdapter ?? (async () => PROBE),
+    now: () => performance.now(),
+    timeOrigin: performance.timeOrigin,
+    whileWaiting: (work) => work,
+    releaseGpu: () => {
+      engine.numReleases += 1;
+    },
+    ...(tunings === undefined ? {} : { tunings }),
+    ...(storage === undefined ? {} : { storage }),
+    ...(network === undefined ? {} : { network }),
+    ...(locks === undefined ? {} : { locks }),
+  };
+}
+
 /** A worker as the page sees it, with a record of what was said. */
 export class FakeWorker {
   onmessage: ((event: { data: FromWorker }) => void) | null = null;
@@ -41,34 +65,37 @@ export class FakeWorker {
   onmessageerror: (() => void) | null = null;
   readonly received: ToWorker[] = [];
   isTerminated = false;
+  /** Whether nothing arrives on either side for now: what was sent is lost. */
+  isFrozen = false;
   readonly engine: FakeEngine;
-  readonly #loop: WorkerLoop;
+  readonly #receive: (data: unknown) => void;
+  /** Of everything that was sent, what was handed over. */
+  readonly transferred: Transferable[] = [];
 
   constructor(options: FakeOptions = {}) {
     this.engine = new FakeEngine(options);
-    const post = (message: FromWorker): void => {
-      const copy = structuredClone(message);
-      setTimeout(() => this.isTerminated || this.onmessage?.({ data: copy }));
+    const post = (message: FromWorker, transfer: Transferable[]): void => {
+      const copy = structuredClone(message, { transfer });
+      this.transferred.push(...transfer);
+      setTimeout(() => this.#isRunning && this.onmessage?.({ data: copy }));
     };
-    this.#loop = new WorkerLoop({
-      loadGrammars: options.loadGrammars ?? (async () => ({ createGrammars: null })),
-      loadModule: async () => ({ ...this.engine.module(), ...options.module }),
-      probeAdapter: options.probeAdapter ?? (async () => PROBE),
-      post,
-      now: () => performance.now(),
-      timeOrigin: performance.timeOrigin,
-      whileWaiting: (work) => work,
-      ...(options.tunings === undefined ? {} : { tunings: options.tunings }),
-      ...(options.storage === undefined ? {} : { storage: options.storage }),
-      ...(options.network === undefined ? {} : { network: options.network }),
-    });
-    void this.#loop.run();
+    const openBroadcast = (name: string): BroadcastChannel =>
+      (options.bus ?? new FakeBus()).open(name, () => this.#isRunning);
+    const loop = new WorkerLoop({ ...fakeEnvironment(options, this.engine), openBroadcast });
+    this.#receive = loop.connect(post, { isOwner: true });
+    void loop.run();
   }
 
-  postMessage(message: ToWorker): void {
-    const copy = structuredClone(message);
+  postMessage(message: ToWorker, transfer: Transferable[] = []): void {
+    const copy = structuredClone(message, { transfer });
     this.received.push(copy);
-    setTimeout(() => this.isTerminated || this.#loop.receive(copy));
+    if (copy?.type === 'connect' && typeof copy.via !== 'string')
+      copy.via = behindRelay(copy.via, () => this.#isRunning);
+    setTimeout(() => this.#isRunning && this.#receive(copy));
+  }
+
+  get #isRunning(): boolean {
+    return !this.isTerminated && !this.isFrozen;
   }
 
   terminate(): void {
@@ -81,7 +108,19 @@ export class FakeWorker {
   }
 }
 
+/** Passes messages on between two ports while `isRunning`; answers the second one's other end. */
+export function behindRelay(port: MessagePort, isRunning: () => boolean): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  const ports = (data: unknown): Transferable[] => {
+    const { via } = (data ?? {}) as { via?: unknown };
+    return via instanceof MessagePort ? [via] : [];
+  };
+  port.onmessage = ({ data }) => isRunning() && port1.postMessage(data, ports(data));
+  port1.onmessage = ({ data }) => isRunning() && port.postMessage(data, ports(data));
+  return port2;
+}
+
 /** A blob that is long enough for the fake. */
 export function fakeModel(length = 64): File {
-  return new File([new Uint8Array(length)], 'fake-model.gguf');
+  return new File([new Uint8Array(length)], 'fake-model.gguf', { lastModified: 0 });
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, type Mock, test, vi } from 'vitest';
 import { Devices, type GpuScope, probeAdapter } from '../src/gpu.js';
 
 const adapter = (features: string[], info: object): never =>
@@ -50,19 +50,19 @@ async function open(
   has: string[],
   descriptor?: object,
   userAgent = '',
-): Promise<{ devices: Devices; asked: string[]; numSubmits: () => number }> {
+): Promise<{ devices: Devices; asked: string[]; numSubmits: () => number; destroy: Mock }> {
   let asked: string[] = [];
-  const submit = vi.fn();
+  const [submit, destroy] = [vi.fn(), vi.fn()];
   class GPUAdapter {
     features = new Set(has);
     async requestDevice({ requiredFeatures }: { requiredFeatures: string[] }): Promise<object> {
       asked = requiredFeatures;
-      return { queue: { submit } };
+      return { queue: { submit }, destroy };
     }
   }
   const devices = new Devices({ navigator: { userAgent }, GPUAdapter } as never);
   await new GPUAdapter().requestDevice(descriptor as never);
-  return { devices, asked, numSubmits: () => submit.mock.calls.length };
+  return { devices, asked, numSubmits: () => submit.mock.calls.length, destroy };
 }
 
 describe('devices', () => {
@@ -71,6 +71,13 @@ describe('devices', () => {
     expect((await open(['subgroups'], timestamps)).asked).toEqual(['timestamp-query', 'subgroups']);
     expect((await open(['subgroups'])).asked).toEqual(['subgroups']);
     expect((await open([], timestamps)).asked).toEqual(['timestamp-query']);
+  });
+
+  test('are ended when the model is unloaded, each once', async () => {
+    const { devices, destroy } = await open([]);
+    devices.release();
+    devices.release();
+    expect(destroy).toHaveBeenCalledTimes(1);
   });
 
   test('need no WebGPU', () => {

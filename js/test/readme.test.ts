@@ -1,8 +1,16 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { ERROR_CODES } from '../src/index.js';
+import { useShareEnvironment } from '../src/share-environment.js';
 import { documentOf, run } from './examples.js';
+import { FakeBus } from './fake-bus.js';
+import { FakeLocks } from './fake-locks.js';
 
 const { text: readme, examples } = documentOf('../README.md');
+
+const [locks, bus] = [new FakeLocks().of({}), new FakeBus()];
+useShareEnvironment(() => {
+  return { locks, openBroadcast: (name) => bus.open(name), createSharedWorker: undefined, page: undefined, tickMs: 20 };
+});
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -10,17 +18,18 @@ test.each([
   [0, ['ready', 'H', 'o']],
   [1, ['llama']],
   [2, ['1000 1000', 'model 1000 true', 'true']],
-  [3, ['bad_request', '72,101']],
-  [4, ['Hello']],
-  [5, ['A date or time changes', '40 GiB', 'fits']],
-  [6, ['Hello']],
-  [7, ['H', 'o']],
+  [3, ['Hello']],
+  [4, ['bad_request', '72,101']],
+  [5, ['Hello']],
+  [6, ['A date or time changes', '40 GiB', 'fits']],
+  [7, ['Hello']],
+  [8, ['H', 'o']],
 ])('example %d runs', async (index, printed) => {
   const lines = await run(examples[index] as string);
   for (const part of printed) expect(lines.join('\n')).toContain(part);
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(8);
+  expect(examples.length).toBe(9);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });

@@ -34,9 +34,9 @@ describe(`a load in ${BROWSER}`, () => {
         const createWorker = () => {
           const worker = new Worker('/js/dist/worker.js', { type: 'module' });
           const post = worker.postMessage.bind(worker);
-          worker.postMessage = (message) => {
+          worker.postMessage = (message, transfer) => {
             if (message.id !== undefined) unanswered.add(message.id);
-            post(message);
+            post(message, transfer);
           };
           worker.addEventListener('message', ({ data }) => unanswered.delete(data.id));
           return worker;

@@ -59,10 +59,15 @@ async function restoreFrom(name, { flipAt, ...options } = {}) {
   return engine.cache.restore(data, options);
 }
 
-/** Options as they are, or with a worker in a browser that has no file system. */
-const within = ({ withoutFiles, ...options } = {}) => {
-  if (!withoutFiles) return options;
-  return { ...options, createWorker: () => new Worker('/test/idb-worker.mjs', { type: 'module' }) };
+/** Options as they are, or with a worker in a browser that has no file system, or without shared workers. */
+const within = ({ withoutFiles, withoutSharedWorkers, ...options } = {}) => {
+  if (withoutFiles) options.createWorker = () => new Worker('/test/idb-worker.mjs', { type: 'module' });
+  if (withoutSharedWorkers) {
+    options.share.createSharedWorker = () => {
+      throw new Error('there are none');
+    };
+  }
+  return options;
 };
 
 /** Calls a method of `Engine.models`. */

@@ -14,6 +14,7 @@ const clear = (error) =>
 
 await assert.rejects(Engine.load('/models/tiny-llama-f16.gguf'), clear);
 await assert.rejects(Engine.load('smollm2-135m-instruct'), clear);
+await assert.rejects(Engine.load('smollm2-135m-instruct', { share: true }), clear);
 await assert.rejects(Engine.plan(new Blob(['GGUF'])), clear);
 await assert.rejects(Engine.inspect(new Blob(['GGUF'])), clear);
 await assert.rejects(Engine.models.list(), clear);
