@@ -12,10 +12,13 @@ mod events;
 mod explain;
 mod grammar;
 mod loading;
+mod logprobs;
 mod metrics;
+mod prompt;
 mod pure;
 mod request;
 mod source;
+mod tools;
 mod trace;
 
 pub use engine::WasmEngine;
