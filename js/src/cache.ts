@@ -17,9 +17,10 @@ import type {
 import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
 import { bad, isObject, show, tokenId } from './fields.js';
+import { checkMessages } from './message-request.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
-import { checkChatRequest, checkMessages, checkTextRequest } from './request.js';
+import { checkChatRequest, checkTextRequest } from './request.js';
 import type {
   CacheReport,
   ChatCompletionCreateParams,

@@ -86,13 +86,14 @@ export class WorkerClient {
       this.#calls.get(id)?.reject(error);
       this.#calls.delete(id);
     };
-    const generation = new Generation(request.numChoices, (isComplete) => {
+    const onEnd = (isComplete: boolean): void => {
       signal?.removeEventListener('abort', onAbort);
       this.#generations.delete(id);
       const { finishes, numChoices } = generation;
       if (finishes.length === numChoices) tryToMeasure(label, arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
-    });
+    };
+    const generation = new Generation(request.numChoices, onEnd, request.logprobs !== undefined);
     signal?.addEventListener('abort', onAbort);
     this.#generations.set(id, generation);
     try {

@@ -10,6 +10,7 @@ import type {
   Calls,
   CallType,
   EngineOptions,
+  EngineRequest,
   FromWorker,
   RequestEvent,
   SourceSpec,
@@ -176,7 +177,7 @@ export class WorkerLoop {
 
   /** Whether a request has to wait for what compiles its constraint: then it comes again. */
   #waitsForGrammars(message: CallMessage, arrivedMs: number): boolean {
-    if (message.type !== 'submit' || message.request.constraint === undefined) return false;
+    if (message.type !== 'submit' || !needsGrammars(message.request)) return false;
     if (this.#engine === undefined || this.#grammars.isReady(this.#engine)) return false;
     this.#grammars.waitFor(message.id, (failure) => {
       if (failure === undefined) this.#inbox.push({ message, arrivedMs });
@@ -356,6 +357,12 @@ function recordOf(error: unknown): ErrorRecord {
     return { code, message, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) };
   }
   throw error;
+}
+
+/** Whether an answer is drawn by a grammar: also where it has to be a call, or its arguments keep to a schema. */
+function needsGrammars({ constraint, tools }: EngineRequest): boolean {
+  const isStrict = tools?.list.some((tool) => tool.function.strict === true) ?? false;
+  return constraint !== undefined || tools?.isRequired === true || isStrict;
 }
 
 /** Resolves in a later task, after the messages that wait now. `setTimeout` would wait 4 ms. */
