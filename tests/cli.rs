@@ -293,3 +293,37 @@ fn wrong_usage_is_exit_status_2() {
         assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: "), "{args:?}");
     }
 }
+
+#[test]
+fn generate_tells_how_probable_its_tokens_were() {
+    let args = ["--prompt", "Once", "--max-tokens", "3", "--temperature", "0", "--kv", "f32"];
+    let answer = report("generate", &[&args[..], &["--logprobs", "2"]].concat());
+    let told = answer["logprobs"].as_array().unwrap();
+    assert_eq!(told.iter().map(|token| token["id"].as_u64().unwrap()).collect::<Vec<_>>(), ids(&answer));
+    let first = &told[0];
+    // Greedy: the drawn token is the most probable one.
+    assert_eq!(
+        (&first["id"], &first["logprob"]),
+        (&first["top_logprobs"][0]["id"], &first["top_logprobs"][0]["logprob"])
+    );
+    let encoded = pagewise(&["tokenize", TINY, "Once", "--add-special"]);
+    let prompt = ids(&serde_json::from_slice(&encoded.stdout).unwrap());
+    let list = prompt.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let row = logits(&["--ids", &list, "--kv", "f32"]).pop().unwrap();
+    let sum: f64 = row.iter().map(|logit| logit.exp()).sum();
+    let expected = row[usize::try_from(first["id"].as_u64().unwrap()).unwrap()] - sum.ln();
+    assert!((first["logprob"].as_f64().unwrap() - expected).abs() < 1e-3, "{first}, {expected}");
+    assert!(report("generate", &args).get("logprobs").is_none());
+    let lines = text("generate", &[&args[..], &["--logprobs", "1"]].concat());
+    assert_eq!(lines.lines().filter(|line| line.contains("  |")).count(), 3, "{lines}");
+}
+
+#[test]
+fn embed_gives_unit_vectors_and_says_how_near_they_are() {
+    let found = report("embed", &["one", "two", "one"]);
+    let vectors: Vec<Vec<f64>> = serde_json::from_value(found["embeddings"].clone()).unwrap();
+    let dot = |a: usize, b: usize| vectors[a].iter().zip(&vectors[b]).map(|(a, b)| a * b).sum::<f64>();
+    assert!((dot(0, 0) - 1.0).abs() < 1e-5 && (dot(0, 2) - 1.0).abs() < 1e-5 && dot(0, 1) < 0.999);
+    let table = text("embed", &["one", "two"]);
+    assert_eq!(table.lines().map(|line| line.split_whitespace().count()).collect::<Vec<_>>(), [2, 2], "{table}");
+}

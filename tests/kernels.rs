@@ -79,3 +79,13 @@ fn row_copies() {
 fn sampling() {
     check(kernel_cases::sampling);
 }
+
+#[test]
+fn log_probabilities() {
+    check(kernel_cases::log_probabilities);
+}
+
+#[test]
+fn pools() {
+    check(kernel_cases::pools);
+}

@@ -102,3 +102,13 @@ async fn row_copies() {
 async fn sampling() {
     check(kernel_cases::sampling).await;
 }
+
+#[wasm_bindgen_test]
+async fn log_probabilities() {
+    check(kernel_cases::log_probabilities).await;
+}
+
+#[wasm_bindgen_test]
+async fn pools() {
+    check(kernel_cases::pools).await;
+}

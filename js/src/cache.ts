@@ -19,9 +19,10 @@ import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
 import { bad, type Fields, fieldsOf, integer, isObject, show, tokenId } from './fields.js';
 import { buffersOf } from './guard.js';
+import { checkMessages } from './message-request.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
-import { checkChatRequest, checkMessages, checkTextRequest } from './request.js';
+import { checkChatRequest, checkTextRequest } from './request.js';
 import type {
   CacheReport,
   ChatCompletionCreateParams,

@@ -2,15 +2,17 @@
  * `engine.chat.completions`: OpenAI's chat shapes over a generation.
  */
 
-import { collect, combine } from './choices.js';
+import { type AnswerChoice, collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
 import { REQUEST_OPTIONS, randomId, unixSeconds } from './completions.js';
 import type { GenerationEvent } from './generation.js';
+import { chatLogprobs } from './logprobs.js';
 import { checkOptions } from './options.js';
 import type { FinishedEvent } from './protocol.js';
 import { checkChatRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
+  ChatAnswerMessage,
   ChatChoice,
   ChatChunkChoice,
   ChatCompletion,
@@ -59,12 +61,20 @@ export class ChatCompletions {
       return new Stream(generation, shape.first(), (event) => shape.chunksOf(event));
     }
     const { choices, ...totals } = await collect(generation);
-    const choice = ({ text, reason }: (typeof choices)[number], index: number): ChatChoice => {
-      const message = { role: 'assistant' as const, content: text, refusal: null };
-      return { index, message, finish_reason: reason, logprobs: null };
-    };
-    return { ...head, object: 'chat.completion', choices: choices.map(choice), ...totals };
+    return { ...head, object: 'chat.completion', choices: choices.map(choiceOf), ...totals };
   }
+}
+
+function choiceOf({ text, reason, logprobs, calls, error }: AnswerChoice, index: number): ChatChoice {
+  const hasCalls = calls.length > 0;
+  const message: ChatAnswerMessage = {
+    role: 'assistant',
+    content: hasCalls && text === '' ? null : text,
+    refusal: null,
+    ...(hasCalls ? { tool_calls: calls } : {}),
+  };
+  const choice: ChatChoice = { index, message, finish_reason: reason, logprobs: chatLogprobs(logprobs) };
+  return error === undefined ? choice : { ...choice, tool_call_error: error };
 }
 
 /** What all chunks of an answer have in common. */
@@ -91,14 +101,40 @@ class ChunkShape {
 
   chunksOf(event: GenerationEvent): ChatCompletionChunk[] {
     if (event.kind === 'progress') return [{ ...this.#chunk(), progress: event.progress }];
-    const { choice: index } = event;
-    if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk({ index, delta: { content: event.text } })];
-    const { reason, timings, cache } = event;
+    if (event.kind !== 'finished') return this.#piece(event);
+    const { choice: index, reason, timings, cache } = event;
     const chunks = [{ ...this.#chunk({ index, delta: {}, finish_reason: reason }), timings, cache }];
     if (this.#finishes.push(event) === this.#numChoices && this.#includeUsage) {
       chunks.push({ ...this.#chunk(), ...combine(this.#finishes) });
     }
     return chunks;
+  }
+
+  /** More of an answer. */
+  #piece(event: Exclude<GenerationEvent, { kind: 'progress' | 'finished' }>): ChatCompletionChunk[] {
+    const { choice: index } = event;
+    switch (event.kind) {
+      case 'text': {
+        const { text, logprobs } = event;
+        if (text === '' && logprobs === undefined) return [];
+        // A token whose text is held back is told of at once.
+        const delta = text === '' ? {} : { content: text };
+        return [this.#chunk({ index, delta, logprobs: chatLogprobs(logprobs) })];
+      }
+      case 'call': {
+        const { id, name } = event;
+        const call = { index: event.index, id, type: 'function' as const, function: { name, arguments: '' } };
+        return [this.#chunk({ index, delta: { tool_calls: [call] } })];
+      }
+      case 'arguments': {
+        const call = { index: event.index, function: { arguments: event.text } };
+        return [this.#chunk({ index, delta: { tool_calls: [call] } })];
+      }
+      case 'malformed': {
+        const tool_call_error = { ...event.error, index: event.index };
+        return [this.#chunk({ index, delta: { content: event.text }, tool_call_error })];
+      }
+    }
   }
 
   #chunk(choice?: Pick<ChatChunkChoice, 'index' | 'delta'> & Partial<ChatChunkChoice>): ChatCompletionChunk {

@@ -2,9 +2,9 @@
  * One request can have several answers: putting them together.
  */
 
-import type { Generation } from './generation.js';
+import type { Generation, GenerationEvent } from './generation.js';
 import type { FinishedEvent } from './protocol.js';
-import type { FinishReason, Timings } from './types.js';
+import type { FinishReason, Timings, TokenLogprob, ToolCall, ToolCallError } from './types.js';
 
 /** What the answers of a request cost together. */
 export type Totals = Pick<FinishedEvent, 'usage' | 'timings' | 'cache'>;
@@ -12,23 +12,74 @@ export type Totals = Pick<FinishedEvent, 'usage' | 'timings' | 'cache'>;
 /** All answers of a request. */
 export interface Answers extends Totals {
   /** By index. */
-  choices: { text: string; reason: FinishReason }[];
+  choices: AnswerChoice[];
+}
+
+/** One answer. */
+export interface AnswerChoice {
+  text: string;
+  reason: FinishReason;
+  /** If they were asked for. */
+  logprobs?: TokenLogprob[];
+  /** Those that are complete. */
+  calls: ToolCall[];
+  /** The first of what should have been calls. */
+  error?: ToolCallError;
+}
+
+/** An answer as it grows. */
+interface Growing {
+  text: string;
+  logprobs: TokenLogprob[];
+  /** By their index. */
+  calls: Map<number, ToolCall>;
+  error?: ToolCallError;
 }
 
 /** Reads a generation to its end. */
 export async function collect(generation: Generation): Promise<Answers> {
-  const texts = new Array<string>(generation.numChoices).fill('');
+  const growing = Array.from(
+    { length: generation.numChoices },
+    (): Growing => ({ text: '', logprobs: [], calls: new Map() }),
+  );
   const finishes: FinishedEvent[] = [];
   while (finishes.length < generation.numChoices) {
     const event = await generation.next();
-    if (event.kind === 'text') texts[event.choice] += event.text;
-    else if (event.kind === 'finished') finishes.push(event);
+    if (event.kind === 'finished') finishes.push(event);
+    else if (event.kind !== 'progress') grow(growing[event.choice] as Growing, event);
   }
   finishes.sort((a, b) => a.choice - b.choice);
   return {
-    choices: finishes.map(({ choice, reason }) => ({ text: texts[choice] ?? '', reason })),
+    choices: finishes.map(({ choice, reason }) => {
+      const { calls, logprobs, ...others } = growing[choice] as Growing;
+      const told = generation.hasLogprobs ? { logprobs } : {};
+      return { ...others, ...told, calls: [...calls.values()], reason };
+    }),
     ...combine(finishes),
   };
+}
+
+function grow(answer: Growing, event: Exclude<GenerationEvent, { kind: 'progress' | 'finished' }>): void {
+  switch (event.kind) {
+    case 'text':
+      answer.text += event.text;
+      answer.logprobs.push(...(event.logprobs ?? []));
+      break;
+    case 'call': {
+      const { id, name } = event;
+      answer.calls.set(event.index, { id, type: 'function', function: { name, arguments: '' } });
+      break;
+    }
+    case 'arguments': {
+      const call = answer.calls.get(event.index);
+      if (call !== undefined) call.function.arguments += event.text;
+      break;
+    }
+    case 'malformed':
+      answer.text += event.text;
+      if (event.index !== null) answer.calls.delete(event.index);
+      answer.error ??= { ...event.error, index: event.index };
+  }
 }
 
 /** The totals of at least one complete answer: the prompt counts once, and was computed by the one that reused least. */

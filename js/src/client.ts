@@ -138,13 +138,14 @@ export class WorkerClient {
       generation.fail(error, false);
       this.#take(id)?.reject(error);
     };
-    const generation = new Generation(request.numChoices, (isComplete) => {
+    const onEnd = (isComplete: boolean): void => {
       signal?.removeEventListener('abort', onAbort);
       this.#requests.delete(id);
       const { finishes, numChoices } = generation;
       if (finishes.length === numChoices) tryToMeasure(label, arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
-    });
+    };
+    const generation = new Generation(request.numChoices, onEnd, request.logprobs !== undefined);
     signal?.addEventListener('abort', onAbort);
     this.#requests.set(id, { message, generation, hasBegun: false });
     try {

@@ -5,8 +5,9 @@
 import { collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
 import type { GenerationEvent } from './generation.js';
+import { CompletionLogprobList } from './logprobs.js';
 import { checkOptions, type OptionKinds } from './options.js';
-import type { FinishedEvent } from './protocol.js';
+import type { EngineRequest, FinishedEvent } from './protocol.js';
 import { checkTextRequest } from './request.js';
 import { Stream } from './stream.js';
 import type {
@@ -15,6 +16,7 @@ import type {
   CompletionCreateParams,
   CompletionCreateParamsNonStreaming,
   CompletionCreateParamsStreaming,
+  CompletionLogprobs,
   EngineInfo,
   FinishReason,
   RequestOptions,
@@ -57,12 +59,13 @@ export class Completions {
     const generation = await this.#client.generate(engineRequest, signal, head.id);
     onQueued?.();
     if (stream) {
-      const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
+      const shape = new ChunkShape(head, engineRequest, includeUsage);
       return new Stream(generation, [], (event) => shape.chunksOf(event));
     }
     const { choices, ...totals } = await collect(generation);
-    const choice = ({ text, reason }: (typeof choices)[number], index: number): CompletionChoice => {
-      return { index, text, finish_reason: reason, logprobs: null };
+    const choice = ({ text, reason, logprobs }: (typeof choices)[number], index: number): CompletionChoice => {
+      const list = new CompletionLogprobList(engineRequest.logprobs);
+      return { index, text, finish_reason: reason, logprobs: list.next(logprobs) };
     };
     return { ...head, choices: choices.map(choice), ...totals };
   }
@@ -74,16 +77,25 @@ class ChunkShape {
   readonly #numChoices: number;
   readonly #includeUsage: boolean;
   readonly #finishes: FinishedEvent[] = [];
+  /** By choice. */
+  readonly #logprobs: CompletionLogprobList[];
 
-  constructor(head: Omit<Completion, 'choices'>, numChoices: number, includeUsage: boolean) {
+  constructor(head: Omit<Completion, 'choices'>, { numChoices, logprobs }: EngineRequest, includeUsage: boolean) {
     this.#head = head;
     this.#numChoices = numChoices;
     this.#includeUsage = includeUsage;
+    this.#logprobs = Array.from({ length: numChoices }, () => new CompletionLogprobList(logprobs));
   }
 
   chunksOf(event: GenerationEvent): Completion[] {
     if (event.kind === 'progress') return [{ ...this.#chunk(), progress: event.progress }];
-    if (event.kind === 'text') return event.text === '' ? [] : [this.#chunk(event.choice, event.text, null)];
+    if (event.kind === 'text') {
+      const { text, logprobs } = event;
+      if (text === '' && logprobs === undefined) return [];
+      return [this.#chunk(event.choice, text, null, this.#logprobs[event.choice]?.next(logprobs) ?? null)];
+    }
+    // A text request has no tools.
+    if (event.kind !== 'finished') return [];
     const { choice, reason, timings, cache } = event;
     const chunks = [{ ...this.#chunk(choice, '', reason), timings, cache }];
     if (this.#finishes.push(event) === this.#numChoices && this.#includeUsage) {
@@ -92,8 +104,13 @@ class ChunkShape {
     return chunks;
   }
 
-  #chunk(index?: number, text = '', finish_reason: FinishReason | null = null): Completion {
-    const choices = index === undefined ? [] : [{ index, text, finish_reason, logprobs: null }];
+  #chunk(
+    index?: number,
+    text = '',
+    finish_reason: FinishReason | null = null,
+    logprobs: CompletionLogprobs | null = null,
+  ): Completion {
+    const choices = index === undefined ? [] : [{ index, text, finish_reason, logprobs }];
     return { ...this.#head, choices, ...(this.#includeUsage ? { usage: null } : {}) };
   }
 }

@@ -6,17 +6,18 @@ import { PrefixCache } from './cache.js';
 import { ChatCompletions } from './chat.js';
 import type { WorkerClient } from './client.js';
 import { Completions } from './completions.js';
+import { Embeddings } from './embeddings.js';
 import { PagewiseError } from './errors.js';
 import { bad, show } from './fields.js';
 import { checkEngineOptions, checkStepTargets, followVisibility } from './load-options.js';
+import { checkMessages } from './message-request.js';
 import { Models } from './models.js';
 import { checkOptions, type OptionKinds } from './options.js';
-import { checkMessages } from './request.js';
 import { shareEnvironment } from './share-environment.js';
 import { checkShare } from './share-options.js';
 import { loadSharing, type Sharing, startSharing } from './sharing.js';
 import type {
-  ChatMessage,
+  ChatRequestMessage,
   DetokenizeOptions,
   EngineInfo,
   EngineMetrics,
@@ -50,6 +51,7 @@ const LOAD_OPTIONS: OptionKinds<LoadOptions> = {
   chunkedPrefill: 'flag',
   autotune: 'flag',
   precision: 'any',
+  toolFormat: 'any',
   stepTargetMs: 'any',
   store: 'flag',
   share: 'any',
@@ -68,6 +70,8 @@ export class Engine {
   readonly chat: { readonly completions: ChatCompletions };
   /** Requests to continue a text, in OpenAI's shape. */
   readonly completions: Completions;
+  /** Requests to embed texts, in OpenAI's shape. */
+  readonly embeddings: Embeddings;
   /** What is kept of earlier prompts and answers. */
   readonly cache: PrefixCache;
 
@@ -77,6 +81,7 @@ export class Engine {
     this.info = info;
     this.chat = { completions: new ChatCompletions(client, info) };
     this.completions = new Completions(client, info);
+    this.embeddings = new Embeddings(client, info);
     this.cache = new PrefixCache(client, info);
   }
 
@@ -192,7 +197,7 @@ export class Engine {
   }
 
   /** Renders messages with the model's chat template: the text that a chat request would be answered to. */
-  async applyTemplate(messages: readonly ChatMessage[], options?: TemplateOptions): Promise<string> {
+  async applyTemplate(messages: readonly ChatRequestMessage[], options?: TemplateOptions): Promise<string> {
     const kinds = { addGenerationPrompt: 'flag' } as const;
     const { addGenerationPrompt = true } = checkOptions('applyTemplate', options, kinds);
     return this.#client.call('applyTemplate', { messages: checkMessages(messages), addGenerationPrompt });

@@ -24,10 +24,13 @@ export class Generation {
 
   /** Answers that it brings: so many `finished` events come, unless it fails. */
   readonly numChoices: number;
+  /** Whether texts come with log-probabilities. */
+  readonly hasLogprobs: boolean;
 
   /** `onEnd` is called once: with true after the last `finished` or a failure, with false when the reader gave up. */
-  constructor(numChoices: number, onEnd: (isComplete: boolean) => void) {
+  constructor(numChoices: number, onEnd: (isComplete: boolean) => void, hasLogprobs = false) {
     this.numChoices = numChoices;
+    this.hasLogprobs = hasLogprobs;
     this.#onEnd = onEnd;
   }
 

@@ -89,6 +89,9 @@ const isRequest = shape({
   logitBias: listOf(listOf(isNumber)),
   allowedTokenIds: optional(listOf(isTokenId)),
   constraint: optional(isConstraint),
+  tools: optional(shape({ list: listOf(isRecord), isRequired: isFlag, only: optional(isCount), isParallel: isFlag })),
+  logprobs: optional(isCount),
+  embeds: optional(isFlag),
   cache: isCacheOptions,
   priority: isNumber,
   reportsProgress: isFlag,
@@ -174,7 +177,10 @@ const FROM_WORKER: ByType<FromWorker> = {
 
 const EVENTS: { readonly [Kind in RequestEvent['kind']]: Checks<Omit<Extract<RequestEvent, { kind: Kind }>, 'kind'>> } =
   {
-    text: { request: isCount, choice: isCount, text: isText },
+    text: { request: isCount, choice: isCount, text: isText, logprobs: optional(isList) },
+    call: { request: isCount, choice: isCount, index: isCount, id: isText, name: isText },
+    arguments: { request: isCount, choice: isCount, index: isCount, text: isText },
+    malformed: { request: isCount, choice: isCount, index: either(isCount, isNull), text: isText, error: isRecord },
     progress: { request: isCount, progress: isRecord },
     finished: {
       request: isCount,
@@ -183,6 +189,7 @@ const EVENTS: { readonly [Kind in RequestEvent['kind']]: Checks<Omit<Extract<Req
       usage: shape({ prompt_tokens: isCount, completion_tokens: isCount, prompt_tokens_details: isRecord }),
       timings: isRecord,
       cache: isRecord,
+      embedding: optional(listOf(isNumber)),
     },
     failed: { request: isCount, error: isErrorRecord },
   };

@@ -11,6 +11,7 @@ import { eventStream, startStream } from './sse.js';
 import type {
   ChatCompletionCreateParams,
   CompletionCreateParams,
+  EmbeddingCreateParams,
   EngineMetrics,
   RequestOptions,
   SamplingOptions,
@@ -38,6 +39,11 @@ export type Fetch = (input: RequestInfo | URL, init?: RequestInit) => Promise<Re
 const MAX_BODY_BYTES = 4 * 1024 ** 2;
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 const OPENAI_URL = 'https://api.openai.com/v1';
+/** The field that holds what is to be computed. */
+const INPUTS = [
+  ['chat/completions', 'messages'],
+  ['embeddings', 'input'],
+] as const;
 const LOADED_S = Math.floor(performance.timeOrigin / 1000);
 
 /** A request on its way. */
@@ -53,7 +59,7 @@ interface Exchange {
 
 /**
  * Answers a request to OpenAI's API: `POST chat/completions` and `completions` (with `stream: true` as server-sent events),
- * `GET models` and `models/{id}`. What fails is a response with OpenAI's status and error object; what fails behind the
+ * `POST embeddings`, `GET models` and `models/{id}`. What fails is a response with OpenAI's status and error object; what fails behind the
  * beginning of a stream is an event with that object, and the last one.
  *
  * Every response has `x-request-id`; what has an address and an engine also has `x-pagewise-queue-depth` (requests that wait
@@ -90,7 +96,7 @@ export async function answerRequest(
   } catch (error) {
     // Nobody reads what is answered now.
     if (request.signal.aborted) throw request.signal.reason;
-    const input = pathname.endsWith('chat/completions') ? 'messages' : 'prompt';
+    const input = INPUTS.find(([end]) => pathname.endsWith(end))?.[1] ?? 'prompt';
     return errorResponse(isHttpError(error) ? error : httpError(error, input), headers);
   }
 }
@@ -122,6 +128,7 @@ interface Route {
 function routeOf(path: string): Route | undefined {
   if (path === 'chat/completions') return { method: 'POST', answer: answerChat };
   if (path === 'completions') return { method: 'POST', answer: answerText };
+  if (path === 'embeddings') return { method: 'POST', answer: answerEmbeddings };
   if (path === 'models') return { method: 'GET', answer: async (exchange) => listModels(exchange) };
   const id = /^models\/(.+)$/.exec(path)?.[1];
   return id === undefined ? undefined : { method: 'GET', answer: async (exchange) => describeModel(exchange, id) };
@@ -145,9 +152,14 @@ async function answerText(exchange: Exchange): Promise<Response> {
   return eventStream(started, exchange.headers, signal);
 }
 
+async function answerEmbeddings(exchange: Exchange): Promise<Response> {
+  const params = (await readBody(exchange)) as unknown as EmbeddingCreateParams;
+  return whole(exchange, params, (options) => exchange.engine.embeddings.create(params, options));
+}
+
 async function whole(
   exchange: Exchange,
-  { deadline_ms, timeout_ms }: SamplingOptions,
+  { deadline_ms, timeout_ms }: Pick<SamplingOptions, 'deadline_ms' | 'timeout_ms'>,
   create: (options: RequestOptions) => Promise<object>,
 ): Promise<Response> {
   const { aheadMs, request } = exchange;
@@ -159,7 +171,8 @@ async function whole(
   let answering: Promise<object> | undefined;
   const late = new Promise<null>((resolve) => {
     const onQueued = (): void => {
-      timer = setTimeout(() => resolve(null), aheadMs);
+      // Of several texts, the first.
+      timer ??= setTimeout(() => resolve(null), aheadMs);
     };
     answering = create({ signal, onQueued });
   });
@@ -234,7 +247,7 @@ function queueHeaders({ numWaiting, numRunning, e2eMs, queueMs }: EngineMetrics)
 }
 
 function notFound({ method }: Request, what: string, path: string): HttpError {
-  const known = 'chat/completions, completions, models and models/{id}';
+  const known = 'chat/completions, completions, embeddings, models and models/{id}';
   return protocolError(
     404,
     'unknown_url',

@@ -39,6 +39,7 @@ export {
   type MissSide,
   type MissSize,
 } from './doctor.js';
+export { Embeddings } from './embeddings.js';
 export { Engine } from './engine.js';
 export { ERROR_CODES, type ErrorCode, type ErrorDetails, PagewiseError } from './errors.js';
 export { createFetch, type Fetch, type FetchOptions, type HandlerOptions, handleRequest } from './handler.js';

@@ -5,11 +5,12 @@
 import { PagewiseError } from './errors.js';
 import { bad, inRange, isPlainObject, show } from './fields.js';
 import type { EngineOptions } from './protocol.js';
-import type { LoadOptions } from './types.js';
+import type { LoadOptions, ToolFormat } from './types.js';
 
 /** No limit is larger: the engine counts with 32 bits. */
 const MAX_COUNT = 2 ** 32 - 1;
 const MAX_STEP_MS = 60_000;
+const TOOL_FORMATS: readonly ToolFormat[] = ['hermes', 'llama3', 'mistral', 'functiongemma', 'gemma'];
 const BATCHINGS: readonly unknown[] = ['continuous', 'static', 'none'];
 
 /** Milliseconds that a submission to the GPU should take, while the page is visible and while it is not; null for no limit. */
@@ -34,6 +35,13 @@ export function checkEngineOptions(given: LoadOptions): EngineOptions {
   if (precision === 'fast' && !autotune)
     throw bad("precision 'fast' needs autotune: what is faster has to be measured");
   const options: EngineOptions = { kv, autotune, precision };
+  const { toolFormat } = given;
+  if (toolFormat !== undefined) {
+    if (!TOOL_FORMATS.includes(toolFormat)) {
+      throw bad(`toolFormat: one of ${TOOL_FORMATS.map(show).join(', ')} is needed, ${show(toolFormat)} given`);
+    }
+    options.toolFormat = toolFormat;
+  }
   const numbers = { contextLength, maxGpuBytes, maxRunning, maxQueued, maxStepsAhead, maxStepTokens };
   for (const [name, value] of Object.entries(numbers)) {
     if (value === undefined) continue;

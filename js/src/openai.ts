@@ -2,7 +2,17 @@
  * Requests, answers and chunks. Names and shapes are OpenAI's (snake_case), and what is Pagewise's own in them follows.
  */
 
+import type { ChatLogprobs, CompletionLogprobs } from './logprob-types.js';
 import type { ResponseFormat } from './response-format.js';
+import type {
+  ChatTool,
+  ChatToolCallMessage,
+  ChatToolMessage,
+  ToolCall,
+  ToolCallDelta,
+  ToolCallError,
+  ToolChoice,
+} from './tool-types.js';
 
 /** A text part of a message's content. */
 export interface ContentPartText {
@@ -38,7 +48,7 @@ export interface RequestCacheOptions {
   name?: string | null;
 }
 
-/** Who speaks. */
+/** Who speaks; see also {@link ChatToolMessage}. */
 export type Role = 'system' | 'developer' | 'user' | 'assistant';
 
 /** One message of a conversation. */
@@ -54,6 +64,9 @@ export interface ChatMessage {
   /** Ends a prefix that is worth keeping. */
   cache_control?: CacheControl | null;
 }
+
+/** One message of a conversation that may have calls and their results. */
+export type ChatRequestMessage = ChatMessage | ChatToolCallMessage | ChatToolMessage;
 
 /** Options of streaming. */
 export interface StreamOptions {
@@ -165,7 +178,17 @@ export interface SamplingOptions {
 /** A chat request, in OpenAI's shape. Any other field is an error that names it. */
 export interface ChatCompletionCreateParams extends SamplingOptions {
   /** The conversation. */
-  messages: readonly ChatMessage[];
+  messages: readonly ChatRequestMessage[];
+  /** Functions that the model may call, 1 to 128. */
+  tools?: readonly ChatTool[] | null;
+  /** Which of them it calls; only with `tools`. Default `auto`. */
+  tool_choice?: ToolChoice | null;
+  /** Whether an answer may have several calls; only with `tools`. Default true: false ends the answer behind the first. */
+  parallel_tool_calls?: boolean | null;
+  /** Whether the answer tells how probable its tokens were. Default false. */
+  logprobs?: boolean | null;
+  /** 0 to 20, default 0: tell of so many of the most probable tokens beside each; only with `logprobs`. */
+  top_logprobs?: number | null;
   /** The newer name of `max_tokens`; giving both with different values is an error. */
   max_completion_tokens?: number | null;
 }
@@ -186,6 +209,8 @@ export interface ChatCompletionCreateParamsNonStreaming extends ChatCompletionCr
 export interface CompletionCreateParams extends SamplingOptions {
   /** The text, or its token ids. */
   prompt: string | readonly number[];
+  /** 0 to 20: tell how probable each token was, and so many of the most probable ones. Default: tell nothing. */
+  logprobs?: number | null;
 }
 
 /** A streaming text request. */
@@ -200,8 +225,8 @@ export interface CompletionCreateParamsNonStreaming extends CompletionCreatePara
   stream?: false | null;
 }
 
-/** Why an answer ended: the model or a stop rule, or `max_tokens` or the context. */
-export type FinishReason = 'stop' | 'length';
+/** Why an answer ended: the model or a stop rule, `max_tokens` or the context, or with calls to be made. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls';
 
 /** Tokens of a request. */
 export interface Usage {
@@ -286,11 +311,25 @@ export interface ChatChoice {
   /** From 0 to `n - 1`. */
   index: number;
   /** The answer. */
-  message: { role: 'assistant'; content: string; refusal: null };
+  message: ChatAnswerMessage;
   /** Why it ended. */
   finish_reason: FinishReason;
-  /** Not supported yet. */
-  logprobs: null;
+  /** If they were asked for. */
+  logprobs: ChatLogprobs | null;
+  /** The first of what should have been calls and are none: Pagewise's own. */
+  tool_call_error?: ToolCallError;
+}
+
+/** An answer as a message. */
+export interface ChatAnswerMessage {
+  /** Always `assistant`. */
+  role: 'assistant';
+  /** The text; null if there are only calls. */
+  content: string | null;
+  /** Always null. */
+  refusal: null;
+  /** Its calls, if there are any. */
+  tool_calls?: ToolCall[];
 }
 
 /** One piece of a streamed chat answer. */
@@ -319,12 +358,14 @@ export interface ChatCompletionChunk {
 export interface ChatChunkChoice {
   /** Whose piece it is, from 0 to `n - 1`. */
   index: number;
-  /** What is new: `role` in the first chunk, then `content`. */
-  delta: { role?: 'assistant'; content?: string };
+  /** What is new: `role` in the first chunk, then `content` and `tool_calls`. */
+  delta: { role?: 'assistant'; content?: string; tool_calls?: ToolCallDelta[] };
   /** Why it ended; null until the end. */
   finish_reason: FinishReason | null;
-  /** Not supported yet. */
-  logprobs: null;
+  /** Of the tokens that are new, if they were asked for. */
+  logprobs: ChatLogprobs | null;
+  /** Where `content` is what should have been a call and is none: Pagewise's own. */
+  tool_call_error?: ToolCallError;
 }
 
 /** The answer to a text request, whole or one chunk of it (OpenAI uses one shape for both). */
@@ -357,8 +398,8 @@ export interface CompletionChoice {
   text: string;
   /** Why it ended; null until the end. */
   finish_reason: FinishReason | null;
-  /** Not supported yet. */
-  logprobs: null;
+  /** Of the tokens that are new, if they were asked for. */
+  logprobs: CompletionLogprobs | null;
 }
 
 /** Options of a request. */

@@ -13,7 +13,9 @@ import type {
   RestoredPrefix,
 } from './cache-types.js';
 import type { ErrorRecord } from './errors.js';
+import type { TokenLogprob } from './logprob-types.js';
 import type { StoredModel } from './model-types.js';
+import type { ChatTool, ToolCall, ToolCallError } from './tool-types.js';
 import type {
   AdapterInfo,
   Batching,
@@ -29,6 +31,7 @@ import type {
   RequestProgress,
   StepTrace,
   Timings,
+  ToolFormat,
   Usage,
 } from './types.js';
 
@@ -80,6 +83,8 @@ export interface EngineOptions {
   autotune: boolean;
   /** Whether kernels may be chosen that round activations. */
   precision: Precision;
+  /** Absent: as the chat template shows. */
+  toolFormat?: ToolFormat;
 }
 
 /** What was found out about the GPU before the engine opens it. */
@@ -116,12 +121,28 @@ export interface EngineSampling {
 
 /** A message whose content is one text. */
 export interface EngineMessage {
-  /** `system`, `user` or `assistant`. */
+  /** `system`, `user`, `assistant` or `tool`. */
   role: string;
   /** The text. */
   content: string;
   /** Name of the speaker. */
   name?: string;
+  /** Calls of an answer. */
+  tool_calls?: ToolCall[];
+  /** Of a result: the call's. */
+  tool_call_id?: string;
+}
+
+/** Functions that the model may call. */
+export interface EngineTools {
+  /** At least one. */
+  list: ChatTool[];
+  /** Whether the answer has to be a call. */
+  isRequired: boolean;
+  /** The only one that may be called, an index. */
+  only?: number;
+  /** Whether an answer may have several calls. */
+  isParallel: boolean;
 }
 
 /** The end of a message, or of one of its parts: what is before it is kept for a time of its own. */
@@ -205,6 +226,12 @@ export interface EngineRequest extends EngineScheduling {
   logitBias: [number, number][];
   /** The only tokens that may be drawn; absent: all. */
   allowedTokenIds?: number[];
+  /** Absent: no calls. Only with messages. */
+  tools?: EngineTools;
+  /** How many of the most probable tokens to tell of beside each drawn one; absent: tell nothing. */
+  logprobs?: number;
+  /** Whether the answer is the prompt's embedding. */
+  embeds?: boolean;
   /** What the answer has to be; absent: any text. */
   constraint?: EngineConstraint;
   /** How it uses the prefix cache. */
@@ -222,6 +249,8 @@ export interface FinishedEvent {
   usage: Usage;
   timings: Timings;
   cache: CacheReport;
+  /** If that was asked for. */
+  embedding?: number[];
 }
 
 /**
@@ -229,7 +258,19 @@ export interface FinishedEvent {
  * failure is that of all its answers.
  */
 export type RequestEvent =
-  | { kind: 'text'; request: number; choice: number; text: string }
+  | { kind: 'text'; request: number; choice: number; text: string; logprobs?: TokenLogprob[] }
+  /** A call begins; its arguments follow. */
+  | { kind: 'call'; request: number; choice: number; index: number; id: string; name: string }
+  | { kind: 'arguments'; request: number; choice: number; index: number; text: string }
+  /** What should have been a call, as it was written; `index` is that of the call that was begun with it. */
+  | {
+      kind: 'malformed';
+      request: number;
+      choice: number;
+      index: number | null;
+      text: string;
+      error: Omit<ToolCallError, 'index'>;
+    }
   | { kind: 'progress'; request: number; progress: RequestProgress }
   | FinishedEvent
   | { kind: 'failed'; request: number; error: ErrorRecord };

@@ -3,7 +3,7 @@
  * that names the field, never ignored.
  */
 
-import { checkCache, checkCacheControl } from './cache-request.js';
+import { checkCache } from './cache-request.js';
 import { CONSTRAINT_FIELDS, checkConstraint } from './constraint-request.js';
 import {
   bad,
@@ -12,15 +12,16 @@ import {
   flag,
   inRange,
   integer,
-  isObject,
   isPlainObject,
   MAX_TOKEN_ID,
   number,
   show,
   tokenId,
 } from './fields.js';
-import type { EngineBreakpoint, EngineMessage, EngineRequest, EngineSampling } from './protocol.js';
+import { checkConversation } from './message-request.js';
+import type { EngineBreakpoint, EngineRequest, EngineSampling } from './protocol.js';
 import { checkScheduling, checkStreamOptions } from './schedule-request.js';
+import { checkTools } from './tool-request.js';
 
 /** What {@link checkChatRequest} and {@link checkTextRequest} make of a request. */
 export interface CheckedRequest {
@@ -38,6 +39,7 @@ const MAX_LOGIT_BIASES = 300;
 /** The engine counts with 32 bits; no context is this long. */
 const MAX_TOKENS = 2 ** 32 - 1;
 const MAX_CHOICES = 16;
+const MAX_TOP_LOGPROBS = 20;
 
 const SHARED_FIELDS = [
   'model',
@@ -65,15 +67,21 @@ const SHARED_FIELDS = [
   'metadata',
   'cache',
   'prompt_cache_key',
+  'logprobs',
 ] as const;
-const CHAT_FIELDS: readonly string[] = ['messages', 'max_completion_tokens', ...SHARED_FIELDS];
+const CHAT_FIELDS: readonly string[] = [
+  'messages',
+  'max_completion_tokens',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'top_logprobs',
+  ...SHARED_FIELDS,
+];
 const TEXT_FIELDS: readonly string[] = ['prompt', ...SHARED_FIELDS];
 const MAX_METADATA = 16;
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
-/** `refusal` is in our own answers, so that they can be sent back as they came; it is always null. */
-const MESSAGE_FIELDS: readonly string[] = ['role', 'content', 'name', 'refusal', 'cache_control'];
-const PART_FIELDS: readonly string[] = ['type', 'text', 'cache_control'];
 
 /** Checks a chat request; `models` are the names that `model` may have. */
 export function checkChatRequest(params: unknown, models: readonly string[]): CheckedRequest {
@@ -88,77 +96,28 @@ export function checkChatRequest(params: unknown, models: readonly string[]): Ch
     }
     engineRequest.maxTokens = newer;
   }
+  const tools = checkTools(fields);
+  if (tools !== undefined) engineRequest.tools = tools;
+  const num = integer(fields, 'top_logprobs', 0, MAX_TOP_LOGPROBS);
+  if (flag(fields, 'logprobs')) engineRequest.logprobs = num ?? 0;
+  else if (num !== undefined) throw bad('top_logprobs: only with logprobs: true');
   return checked;
 }
 
 /** Checks a text request; `models` are the names that `model` may have. */
 export function checkTextRequest(params: unknown, models: readonly string[]): CheckedRequest {
   const fields = fieldsOf(params, TEXT_FIELDS);
-  const { prompt } = fields;
-  if (typeof prompt === 'string') return checkShared(fields, models, { text: prompt });
+  const checked = checkShared(fields, models, checkPrompt(fields.prompt));
+  const num = integer(fields, 'logprobs', 0, MAX_TOP_LOGPROBS);
+  if (num !== undefined) checked.engineRequest.logprobs = num;
+  return checked;
+}
+
+function checkPrompt(prompt: unknown): EngineRequest['input'] {
+  if (typeof prompt === 'string') return { text: prompt };
   if (!Array.isArray(prompt)) throw bad(`prompt: a string or a list of token ids is needed, ${show(prompt)} given`);
   if (prompt.length === 0) throw bad('prompt: an empty list of token ids');
-  return checkShared(fields, models, { ids: Array.from(prompt, (id) => tokenId('prompt', id)) });
-}
-
-/** Checks messages and makes each content one text. */
-export function checkMessages(value: unknown): EngineMessage[] {
-  return checkConversation(value).messages;
-}
-
-/** Messages whose content is one text each, and the `cache_control`s that were taken out of them. */
-interface Conversation {
-  messages: EngineMessage[];
-  breakpoints: EngineBreakpoint[];
-}
-
-function checkConversation(value: unknown): Conversation {
-  if (!Array.isArray(value) || value.length === 0) {
-    throw bad(`messages: a list of at least one message is needed, ${show(value)} given`);
-  }
-  const conversation: Conversation = { messages: [], breakpoints: [] };
-  // Holes of a list are visited too.
-  for (const [index, message] of value.entries()) checkMessage(message, `messages[${index}]`, conversation);
-  return conversation;
-}
-
-function checkMessage(value: unknown, where: string, { messages, breakpoints }: Conversation): void {
-  const { role, content, name, refusal = null, cache_control } = fieldsOf(value, MESSAGE_FIELDS, where);
-  if (refusal !== null) throw bad(`${where}.refusal: only null is supported, ${show(refusal)} given`);
-  const roles = ['system', 'developer', 'user', 'assistant'];
-  if (typeof role !== 'string' || !roles.includes(role)) {
-    throw bad(`${where}.role: one of ${roles.join(', ')} is needed, ${show(role)} given`);
-  }
-  const numMessages = messages.length + 1;
-  const text = textOf(content, where, (before, ttlMs) => breakpoints.push({ numMessages, content: before, ttlMs }));
-  const ttlMs = checkCacheControl(cache_control, where);
-  if (ttlMs !== undefined) breakpoints.push({ numMessages, ttlMs });
-  const message: EngineMessage = { role: role === 'developer' ? 'system' : role, content: text };
-  if (name !== undefined && name !== null) {
-    if (typeof name !== 'string') throw bad(`${where}.name: a string is needed, ${show(name)} given`);
-    message.name = name;
-  }
-  messages.push(message);
-}
-
-function textOf(content: unknown, where: string, onBreakpoint: (before: string, ttlMs: number) => void): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) {
-    throw bad(`${where}.content: a string or a list of text parts is needed, ${show(content)} given`);
-  }
-  let text = '';
-  for (const [index, part] of (content as unknown[]).entries()) {
-    const place = `${where}.content[${index}]`;
-    if (!isObject(part) || part.type !== 'text' || typeof part.text !== 'string') {
-      const kind = isObject(part) ? show(part.type) : show(part);
-      throw bad(`${place}: only parts {type: "text", text} are supported, ${kind} given`);
-    }
-    fieldsOf(part, PART_FIELDS, place);
-    text += part.text;
-    const ttlMs = checkCacheControl(part.cache_control, place);
-    if (ttlMs !== undefined) onBreakpoint(text, ttlMs);
-  }
-  return text;
+  return { ids: Array.from(prompt, (id) => tokenId('prompt', id)) };
 }
 
 function checkShared(
@@ -190,7 +149,8 @@ function checkShared(
   return { engineRequest, stream, includeUsage };
 }
 
-function checkModel(model: unknown, models: readonly string[]): void {
+/** Checks `model`. */
+export function checkModel(model: unknown, models: readonly string[]): void {
   if (model === undefined || model === null) return;
   if (typeof model !== 'string') throw bad(`model: a string is needed, ${show(model)} given`);
   if (models.includes(model)) return;
@@ -198,7 +158,7 @@ function checkModel(model: unknown, models: readonly string[]): void {
 }
 
 /** `user` and `metadata` have no effect; they are checked with OpenAI's limits so that a mistake shows here too. */
-function checkLabels({ user, metadata }: Fields): void {
+export function checkLabels({ user, metadata }: Fields): void {
   if (user !== undefined && user !== null && typeof user !== 'string') {
     throw bad(`user: a string is needed, ${show(user)} given`);
   }

@@ -5,7 +5,7 @@
 
 import { cancelledError, type ErrorRecord, PagewiseError } from './errors.js';
 import { type GrammarModule, Grammars } from './grammars.js';
-import type { CallMessage, RequestEvent } from './protocol.js';
+import type { CallMessage, EngineRequest, RequestEvent } from './protocol.js';
 import type { ServedPage } from './served-page.js';
 import type { WasmEngine } from './wasm.js';
 
@@ -39,7 +39,7 @@ export class Requests {
    * when it is to come again; if it never can, its page is told.
    */
   waits(engine: WasmEngine, page: ServedPage, message: SubmitMessage, again: (own: number) => void): boolean {
-    if (message.request.constraint === undefined || this.#grammars.isReady(engine)) return false;
+    if (!needsGrammars(message.request) || this.#grammars.isReady(engine)) return false;
     const own = this.#idFor(page, message);
     this.#grammars.waitFor(own, (failure) => {
       if (failure === undefined) {
@@ -119,4 +119,10 @@ export class Requests {
     page.requests.set(id, own);
     return own;
   }
+}
+
+/** Whether an answer is drawn by a grammar: also where it has to be a call, or its arguments keep to a schema. */
+function needsGrammars({ constraint, tools }: EngineRequest): boolean {
+  const isStrict = tools?.list.some((tool) => tool.function.strict === true) ?? false;
+  return constraint !== undefined || tools?.isRequired === true || isStrict;
 }

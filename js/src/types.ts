@@ -3,11 +3,14 @@
  * `openai.ts`.
  */
 
+export type * from './embedding-types.js';
+export type * from './logprob-types.js';
 export type * from './metrics-types.js';
 export type * from './model-types.js';
 export type * from './openai.js';
 export type * from './response-format.js';
 export type * from './sharing-types.js';
+export type * from './tool-types.js';
 
 import type { ShareOptions } from './sharing-types.js';
 
@@ -74,6 +77,14 @@ export type Batching = 'continuous' | 'static' | 'none';
 /** How exactly prompts and answers are computed. */
 export type Precision = 'full' | 'fast';
 
+/**
+ * How a model writes calls of tools. `'hermes'`: Hermes, Qwen and many others, `<tool_call>{"name", "arguments"}</tool_call>`.
+ * `'llama3'`: `{"name", "parameters"}`, alone or behind `<|python_tag|>`. `'mistral'`: `[TOOL_CALLS]` and a list, or names with
+ * `[ARGS]`. `'functiongemma'`: `<start_function_call>call:name{…}<end_function_call>`. `'gemma'`: Python in a block of code
+ * marked `tool_code`.
+ */
+export type ToolFormat = 'hermes' | 'llama3' | 'mistral' | 'functiongemma' | 'gemma';
+
 /** How kernels were chosen. */
 export interface KernelTuning {
   /** A fixed table, timing by this load, or timing by an earlier one. */
@@ -117,6 +128,8 @@ export interface LoadOptions extends PlanOptions {
    * nothing, but never show. Default: as many as it takes, measured; 1 submits nothing ahead.
    */
   maxStepsAhead?: number;
+  /** How the model writes calls of tools. Default: as its chat template shows, else `'hermes'`. */
+  toolFormat?: ToolFormat;
   /** Default: 30 ms while the page is visible, 200 ms while it is hidden. */
   stepTargetMs?: StepTarget;
   /**

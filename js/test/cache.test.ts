@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type CacheEvent, Engine } from '../src/index.js';
-import { checkChatRequest, checkMessages, checkTextRequest } from '../src/request.js';
+import { checkMessages } from '../src/message-request.js';
+import { checkChatRequest, checkTextRequest } from '../src/request.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 const messages = [{ role: 'user', content: 'Hi' }] as const;

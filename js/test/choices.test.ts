@@ -107,8 +107,8 @@ describe('several answers', () => {
       generation.push({ kind: 'finished', request: 1, choice, reason: choice === 0 ? 'stop' : 'length', ...totals });
     }
     expect((await collect(generation)).choices).toEqual([
-      { text: 'answer 0', reason: 'stop' },
-      { text: 'answer 1', reason: 'length' },
+      { text: 'answer 0', reason: 'stop', calls: [] },
+      { text: 'answer 1', reason: 'length', calls: [] },
     ]);
   });
 

@@ -3,6 +3,7 @@
 import type { CacheEvent, CacheExplanation, EvictionPolicy, RestoredPrefix } from '../src/cache-types.js';
 import type { GrammarModule } from '../src/grammars.js';
 import type { EngineCacheOptions, EnginePrefix, EngineRequest, RequestEvent } from '../src/protocol.js';
+import type { TokenLogprob, TopLogprob } from '../src/types.js';
 import type { ByteSource, WasmEngine, WasmModule, WasmStep } from '../src/wasm.js';
 import type { FakeOptions } from './fake.js';
 
@@ -13,10 +14,21 @@ interface Running {
   sent: Map<number, number>;
 }
 
+/** A letter is a token; the others are the letters behind it. */
+function logprobsOf(letter: string, num: number | undefined): TokenLogprob[] | undefined {
+  if (num === undefined) return undefined;
+  const token = (shift: number): TopLogprob => {
+    const code = letter.charCodeAt(0) + shift;
+    return { token: String.fromCharCode(code), logprob: 0 - shift, bytes: [code] };
+  };
+  return [{ ...token(0), top_logprobs: Array.from({ length: num }, (_, index) => token(index)) }];
+}
+
 /** See the file's comment. */
 export class FakeEngine implements WasmEngine {
   readonly #answer: string;
   readonly #prefillSteps: number;
+  readonly #script: FakeOptions['script'];
   readonly #overrides: Partial<WasmEngine>;
   readonly running = new Map<number, Running>();
   readonly cancelled: number[] = [];
@@ -40,6 +52,7 @@ export class FakeEngine implements WasmEngine {
   constructor(options: FakeOptions) {
     this.#answer = options.answer ?? 'Hello';
     this.#prefillSteps = options.prefillSteps ?? 1;
+    this.#script = options.script;
     this.#overrides = options.engine ?? {};
   }
 
@@ -176,11 +189,19 @@ export class FakeEngine implements WasmEngine {
   #decode(request: number, choice: number, running: Running): RequestEvent {
     const numSent = running.sent.get(choice) ?? 0;
     const answer = choice === 0 ? this.#answer : `${this.#answer}${choice}`;
-    const letter = running.request.prefillOnly ? undefined : answer[numSent];
+    const isSilent = running.request.prefillOnly || running.request.embeds;
+    const script = typeof this.#script === 'function' ? this.#script(running.request) : this.#script;
+    const scripted = script?.events[numSent];
+    if (scripted !== undefined) {
+      running.sent.set(choice, numSent + 1);
+      return { ...scripted, request, choice };
+    }
+    const letter = isSilent || script !== undefined ? undefined : answer[numSent];
     const isFull = numSent === running.request.maxTokens;
     if (letter !== undefined && !isFull) {
       running.sent.set(choice, numSent + 1);
-      return { kind: 'text', request, choice, text: letter };
+      const logprobs = logprobsOf(letter, running.request.logprobs);
+      return { kind: 'text', request, choice, text: letter, ...(logprobs === undefined ? {} : { logprobs }) };
     }
     running.sent.delete(choice);
     const cached_tokens = 2 + Math.min(choice, 1);
@@ -193,7 +214,10 @@ export class FakeEngine implements WasmEngine {
     const cache = { read_tokens: cached_tokens, written_tokens: 1, miss: null };
     this.cacheLog.push({ kind: 'stored', position: 2, numTokens: 1 });
     const timings = { queue_ms: 1, ttft_ms: 2, tpot_ms: 3, prefill_tokens_per_s: 4, decode_tokens_per_s: 5 };
-    return { kind: 'finished', request, choice, reason: isFull ? 'length' : 'stop', usage, timings, cache };
+    const reason = script?.reason ?? (isFull ? 'length' : 'stop');
+    // 0.6 and 0.8, as the engine rounds them.
+    const embedding = running.request.embeds ? { embedding: [Math.fround(0.6), Math.fround(0.8)] } : {};
+    return { kind: 'finished', request, choice, reason, usage, timings, cache, ...embedding };
   }
 
   tokenize(text: string, addSpecial: boolean): Uint32Array {

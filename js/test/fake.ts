@@ -1,18 +1,33 @@
 import type { GrammarModule } from '../src/grammars.js';
-import type { FromWorker, ToWorker } from '../src/protocol.js';
+import type { EngineRequest, FromWorker, RequestEvent, ToWorker } from '../src/protocol.js';
 import type { NetworkEnvironment } from '../src/retry.js';
 import type { StorageEnvironment } from '../src/storage.js';
 import type { TuningMemory } from '../src/tuning-memory.js';
+import type { FinishReason } from '../src/types.js';
 import type { WasmEngine, WasmModule } from '../src/wasm.js';
 import type { WorkerEnvironment } from '../src/worker-environment.js';
 import { WorkerLoop } from '../src/worker-loop.js';
 import { FakeBus } from './fake-bus.js';
 import { FakeEngine } from './fake-engine.js';
 
+type Scriptable = Extract<RequestEvent, { kind: 'text' | 'call' | 'arguments' | 'malformed' }>;
+type WithoutOwner<T> = T extends unknown ? Omit<T, 'request' | 'choice'> : never;
+
+/** An event of nobody's yet. */
+export type ScriptedEvent = WithoutOwner<Scriptable>;
+
+/** What an answer brings, an event a step, and why it ends then. */
+export interface Script {
+  events: ScriptedEvent[];
+  reason: FinishReason;
+}
+
 /** What the fake does. */
 export interface FakeOptions {
   answer?: string;
   prefillSteps?: number;
+  /** What answers bring in place of letters. */
+  script?: Script | ((request: EngineRequest) => Script | undefined);
   /** Replaces parts of the module. */
   module?: Partial<WasmModule>;
   /** Replaces parts of the engine. */

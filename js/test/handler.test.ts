@@ -43,7 +43,7 @@ function refuse(worker: FakeWorker, error: object): void {
 
 describe('addresses', () => {
   test.each([
-    ['POST', '/v1/embeddings', 404, 'unknown_url'],
+    ['POST', '/v1/moderations', 404, 'unknown_url'],
     ['GET', '/v2/models', 404, 'unknown_url'],
     ['GET', '/v1/', 404, 'unknown_url'],
     ['GET', '/v1/models/', 404, 'unknown_url'],
@@ -170,13 +170,14 @@ describe('answers', () => {
 
 describe('errors', () => {
   test.each([
-    [{ ...chat, tools: [] }, 'tools', 'unsupported_parameter'],
+    [{ ...chat, functions: [] }, 'functions', 'unsupported_parameter'],
+    [{ ...chat, tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name', 'invalid_value'],
     [{ ...chat, temperature: 3 }, 'temperature', 'invalid_value'],
     [{ ...chat, stream: 'yes' }, 'stream', 'invalid_value'],
     [{ ...chat, stream: true, stream_options: 3 }, 'stream_options', 'invalid_value'],
     [{ ...chat, stream: true, stream_options: { include_progress: 1 } }, 'include_progress', 'invalid_value'],
     [{ ...chat, stream: true, stream_options: { x: 1 } }, 'stream_options.x', 'unsupported_parameter'],
-    [{ messages: [{ role: 'tool', content: '' }] }, 'messages[0].role', 'invalid_value'],
+    [{ messages: [{ role: 'tool', content: '' }] }, 'messages[0].tool_call_id', 'invalid_value'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]', 'invalid_value'],
     [{ ...chat, model: 3 }, 'model', 'invalid_value'],
     [{}, 'messages', 'invalid_value'],
@@ -369,11 +370,11 @@ describe("OpenAI's own client", () => {
     const { engine, worker } = await start();
     const openai = client(engine);
     const params = { model: 'fake-model', messages: [...messages] };
-    await expect(openai.chat.completions.create({ ...params, top_logprobs: 3 })).rejects.toMatchObject({
+    await expect(openai.chat.completions.create({ ...params, n: 99 })).rejects.toMatchObject({
       constructor: OpenAI.BadRequestError,
       status: 400,
-      param: 'top_logprobs',
-      code: 'unsupported_parameter',
+      param: 'n',
+      code: 'invalid_value',
     });
     const stream = await openai.chat.completions.create({ ...params, stream: true });
     worker.engine.step = () => Promise.reject({ code: 'device_lost', message: 'gone' });

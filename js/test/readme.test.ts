@@ -21,15 +21,17 @@ test.each([
   [3, ['Hello']],
   [4, ['bad_request', '72,101']],
   [5, ['Hello']],
-  [6, ['A date or time changes', '40 GiB', 'fits']],
-  [7, ['Hello']],
-  [8, ['H', 'o']],
+  [6, []],
+  [7, ['1.0', '1.0']],
+  [8, ['A date or time changes', '40 GiB', 'fits']],
+  [9, ['Hello']],
+  [10, ['H', 'o']],
 ])('example %d runs', async (index, printed) => {
   const lines = await run(examples[index] as string);
   for (const part of printed) expect(lines.join('\n')).toContain(part);
 });
 
 test('there are no other examples, and every code is listed', () => {
-  expect(examples.length).toBe(9);
+  expect(examples.length).toBe(11);
   for (const code of ERROR_CODES) expect(readme).toContain(`\`${code}\``);
 });

@@ -179,7 +179,10 @@ describe('a chat request', () => {
   });
 
   test.each([
-    [{ tools: [] }, 'tools is not supported; supported are messages, max_completion_tokens, model, temperature'],
+    [
+      { functions: [] },
+      'functions is not supported; supported are messages, max_completion_tokens, tools, tool_choice',
+    ],
     [{ foo: null }, 'foo is not supported'],
     [{ temperature: 2.1 }, 'temperature: a number from 0 to 2 is needed, 2.1 given'],
     [{ temperature: Number.NaN }, 'temperature: a number from 0 to 2 is needed, NaN given'],
@@ -226,7 +229,7 @@ describe('a chat request', () => {
     [{ model: 'gpt-4o' }, 'model: "gpt-4o" is not loaded; loaded is "fake" or "Fake Model"'],
     [{ messages: [] }, 'messages: a list of at least one message'],
     [{ messages: 'Hi' }, 'messages: a list of at least one message'],
-    [{ messages: [{ role: 'tool', content: '' }] }, 'messages[0].role: one of system, developer, user, assistant'],
+    [{ messages: [{ role: 'robot', content: '' }] }, 'messages[0].role: one of system, developer, user, assistant'],
     [{ messages: [{ role: 'user' }] }, 'messages[0].content: a string or a list of text parts'],
     [{ messages: [{ role: 'user', content: 'x', tool_calls: [] }] }, 'messages[0].tool_calls is not supported'],
     [

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Encode, Input, render};
+use super::prompt::{Memory, Renderer};
+use super::request::Input;
 use super::trace::PageAnswer;
 use crate::Result;
 use crate::engine::{Breakpoint, CacheGroup, CacheOptions, RestoredPrefix};
 use crate::kv::{BLOCK_SIZE, BlockView, CacheEvent, CacheStats, EvictReason, PrefixView, blocks_for};
-use crate::text::ChatTemplate;
 
 /// `EngineCacheOptions` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -46,14 +46,14 @@ impl PageCache {
         self,
         input: &Input,
         prompt: &[u32],
-        encode: &mut Encode,
-        template: Option<&ChatTemplate>,
+        memory: &mut Memory<'_>,
+        renderer: Renderer<'_>,
     ) -> Result<CacheOptions> {
         let mut breakpoints = Vec::new();
         if let Input::Messages(messages) = input {
             for point in &self.breakpoints {
-                let text = render(template, &point.messages_before(messages), false)?;
-                let ids = encode(&text)?;
+                let text = renderer.render_best(&point.messages_before(messages), false, memory)?;
+                let ids = memory.encode(&text)?;
                 // Where the template does not continue what it wrote for fewer messages, what both have counts.
                 let position = ids.iter().zip(prompt).take_while(|(a, b)| a == b).count();
                 breakpoints.push(Breakpoint { position, ttl_ms: point.ttl_ms });

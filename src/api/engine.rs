@@ -10,17 +10,22 @@ use super::cache::{PageBlock, PageCache, PageCacheEvent, PagePrefix, PageRestore
 use super::describe::Info;
 use super::events::PageEvent;
 use super::grammar::{GrammarModule, JsCompiler};
+use super::logprobs::PageLogprobs;
 use super::metrics::PageMetrics;
-use super::request::{Input, PageRequest, render};
+use super::prompt::{Memory, Renderer};
+use super::request::{Input, PageRequest};
 use super::source::{JsByteSource, JsSnapshot};
+use super::tools::ToolAnswer;
 use super::trace::{PageAnswer, PageStep};
 use super::{from_js, to_js};
 use crate::Error;
 use crate::compute::Gpu;
-use crate::engine::{Engine, Evaluation, Event, RequestId, evaluate, prometheus};
+use crate::engine::{Engine, Evaluation, Event, FinishReason, RequestId, TokenLogprobs, evaluate, prometheus};
 use crate::kv::BlockView;
 use crate::model::{Forward, GpuModel};
-use crate::text::{ChatTemplate, LoggedPrompt, Prompt, PromptLog, Tokenizer, Transcripts};
+use crate::text::{
+    CallLog, ChatTemplate, LoggedPrompt, Prompt, PromptLog, Tokenizer, ToolFormat, Transcripts, call_ids_key,
+};
 
 #[wasm_bindgen]
 extern "C" {
@@ -41,6 +46,10 @@ pub struct WasmEngine {
     block_bytes: Vec<u64>,
     /// Ids of earlier conversations.
     pub(super) transcripts: Transcripts,
+    /// Answers with calls, as the model wrote them.
+    calls: CallLog,
+    /// How the model writes calls, if that was said at load.
+    tool_format: Option<ToolFormat>,
     /// Prompts that went through the prefix cache.
     pub(super) log: PromptLog,
     /// The requests that the engine has: one for each choice of the page's.
@@ -57,7 +66,10 @@ struct Answer {
     /// What it is cached under, if at all.
     salt: Option<String>,
     ids: Vec<u32>,
+    /// As the model wrote it, the marks of calls included.
     text: String,
+    /// If it may have calls.
+    tools: Option<ToolAnswer>,
 }
 
 impl WasmEngine {
@@ -68,16 +80,39 @@ impl WasmEngine {
         template: Option<ChatTemplate>,
         info: Info,
         block_bytes: Vec<u64>,
+        tool_format: Option<ToolFormat>,
     ) -> Self {
         let transcripts = Transcripts::new(tokenizer.clone());
-        let (log, answers, steps) = (PromptLog::default(), BTreeMap::new(), Vec::new());
-        Self { engine, gpu, tokenizer, template, info, block_bytes, transcripts, log, answers, steps }
+        let (calls, log) = (CallLog::default(), PromptLog::default());
+        let (answers, steps) = (BTreeMap::new(), Vec::new());
+        Self {
+            engine,
+            gpu,
+            tokenizer,
+            template,
+            info,
+            block_bytes,
+            transcripts,
+            calls,
+            tool_format,
+            log,
+            answers,
+            steps,
+        }
+    }
+
+    /// How conversations become texts.
+    pub(super) fn renderer(&self) -> Renderer<'_> {
+        Renderer::new(self.template.as_ref(), self.tool_format, &self.calls)
     }
 
     /// Takes an answer that has ended out of the books, and keeps its ids for the conversation's next turn. Its prompt is
     /// only remembered if it `is_cached`: what nothing was computed for explains nothing.
     fn end(&mut self, request: RequestId, is_cached: bool) -> Option<PageAnswer> {
-        let Answer { page, prompt, salt, ids, text: answer } = self.answers.remove(&request)?;
+        let Answer { page, prompt, salt, ids, text: answer, tools } = self.answers.remove(&request)?;
+        if let Some(tools) = tools {
+            self.calls.remember(tools.into_told(), answer.clone());
+        }
         if let Some(text) = prompt.text.as_ref().filter(|_| !ids.is_empty()) {
             self.transcripts.remember(text, &prompt.ids, &ids);
         }
@@ -108,41 +143,68 @@ impl WasmEngine {
     /// The ids that a prompt which begins with `prefix` begins with.
     fn prefix_ids(&mut self, prefix: JsValue) -> crate::Result<Vec<u32>> {
         let input: Input = from_js(prefix, "prefix")?;
-        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
-        Ok(input.encode(encode, self.template.as_ref(), false)?.ids)
+        let renderer = Renderer::new(self.template.as_ref(), self.tool_format, &self.calls);
+        Ok(input.encode(&mut Memory::Used(&mut self.transcripts), renderer, false)?.ids)
     }
 
-    fn page_event(&mut self, event: Event) -> Option<PageEvent> {
+    /// What an event is to the page; nothing if it is nobody's any more.
+    fn page_events(&mut self, event: Event) -> Vec<PageEvent> {
         match event {
             Event::Progress { request, progress } => {
-                let page = self.answers.get(&request)?.page;
+                let page = self.answers.get(&request).map(|answer| answer.page);
                 // The choices of a request wait together.
-                (page.choice == 0).then(|| PageEvent::Progress { request: page.request, progress: progress.into() })
+                let page = page.filter(|page| page.choice == 0);
+                let event = |page: PageAnswer| PageEvent::Progress { request: page.request, progress: progress.into() };
+                page.map(event).into_iter().collect()
             }
-            Event::Text { request, text, ids } => {
-                let answer = self.answers.get_mut(&request)?;
-                answer.ids.extend(ids);
-                answer.text.push_str(&text);
-                let PageAnswer { request, choice } = answer.page;
-                (!text.is_empty()).then_some(PageEvent::Text { request, choice, text })
-            }
-            Event::Finished { request, reason, usage, timings, mut cache } => {
+            Event::Text { request, text, ids, logprobs } => self.grow(request, text, ids, logprobs),
+            Event::Finished { request, reason, usage, timings, mut cache, embedding } => {
                 if let Some(Answer { prompt, salt: Some(salt), .. }) = self.answers.get(&request) {
                     self.blame_template(salt, prompt, &mut cache);
                 }
-                let PageAnswer { request, choice } = self.end(request, true)?;
-                Some(PageEvent::Finished { request, choice, reason, usage: usage.into(), timings, cache })
+                let Some(answer) = self.answers.get_mut(&request) else { return Vec::new() };
+                let PageAnswer { request: page_id, choice } = answer.page;
+                let mut events = answer.tools.as_mut().map_or_else(Vec::new, |tools| tools.finish(answer.page));
+                let has_calls = answer.tools.as_ref().is_some_and(ToolAnswer::has_calls);
+                let reason = if has_calls && reason == FinishReason::Stop { "tool_calls" } else { reason.name() };
+                self.end(request, true);
+                let (request, usage) = (page_id, usage.into());
+                events.push(PageEvent::Finished { request, choice, reason, usage, timings, cache, embedding });
+                events
             }
             Event::Failed { request, error } => {
                 // What a failed step computed is dropped; what was given up late was cached by then, if it had begun.
                 let has_begun = self.answers.get(&request).is_some_and(|answer| !answer.ids.is_empty());
                 let is_cached = has_begun && matches!(error, Error::DeadlineExceeded { .. });
-                let PageAnswer { request, .. } = self.end(request, is_cached)?;
+                let Some(PageAnswer { request, .. }) = self.end(request, is_cached) else { return Vec::new() };
                 // The page gets all answers or none.
                 self.end_all(request);
-                Some(PageEvent::Failed { request, error: error.into() })
+                vec![PageEvent::Failed { request, error: error.into() }]
             }
         }
+    }
+
+    /// An answer grows.
+    fn grow(&mut self, id: RequestId, text: String, ids: Vec<u32>, logprobs: Vec<TokenLogprobs>) -> Vec<PageEvent> {
+        let Some(answer) = self.answers.get_mut(&id) else { return Vec::new() };
+        answer.ids.extend(ids);
+        answer.text.push_str(&text);
+        let PageAnswer { request, choice } = answer.page;
+        let logprobs: Vec<_> = logprobs.into_iter().filter(|token| !token.is_end).map(PageLogprobs::from).collect();
+        let Some(tools) = &mut answer.tools else {
+            let is_new = !text.is_empty() || !logprobs.is_empty();
+            return is_new.then_some(PageEvent::Text { request, choice, text, logprobs }).into_iter().collect();
+        };
+        let mut events = tools.push(&text, answer.page);
+        if !logprobs.is_empty() {
+            events.insert(0, PageEvent::Text { request, choice, text: String::new(), logprobs });
+        }
+        if tools.is_enough()
+            && let Some(end) = self.engine.finish(id, now_ms())
+        {
+            events.extend(self.page_events(end));
+        }
+        events
     }
 }
 
@@ -170,15 +232,19 @@ impl WasmEngine {
     pub fn submit(&mut self, id: u32, request: JsValue, arrived_ms: f64) -> Result<u32, JsValue> {
         let request: PageRequest = from_js(request, "request")?;
         let num_choices = request.num_choices;
-        let encode = &mut |text: &str| self.transcripts.encode_prompt(text);
-        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let renderer = Renderer::new(self.template.as_ref(), self.tool_format, &self.calls);
+        let mut memory = Memory::Used(&mut self.transcripts);
+        let (request, prompt, reading) = request.into_request(&mut memory, renderer, &self.tokenizer)?;
+        let seed = request.sampling.seed.unwrap_or_default();
         let prompt = Rc::new(prompt);
         let salt = request.cache.enabled.then(|| request.cache.salt.clone());
         let num_prompt = u32::try_from(prompt.ids.len()).unwrap_or(u32::MAX);
         for (choice, request) in self.engine.submit_choices(request, num_choices, arrived_ms)?.into_iter().enumerate() {
             let page = PageAnswer { request: id, choice };
             let (prompt, salt) = (Rc::clone(&prompt), salt.clone());
-            self.answers.insert(request, Answer { page, prompt, salt, ids: Vec::new(), text: String::new() });
+            let key = call_ids_key(seed, &prompt.ids, choice);
+            let tools = reading.clone().map(|reading| ToolAnswer::new(reading, key));
+            self.answers.insert(request, Answer { page, prompt, salt, ids: Vec::new(), text: String::new(), tools });
         }
         Ok(num_prompt)
     }
@@ -198,7 +264,7 @@ impl WasmEngine {
     pub async fn step(&mut self) -> Result<JsValue, JsValue> {
         let events = self.engine.step(now_ms).await;
         self.keep_trace();
-        let events: Vec<_> = events.into_iter().filter_map(|event| self.page_event(event)).collect();
+        let events: Vec<_> = events.into_iter().flat_map(|event| self.page_events(event)).collect();
         to_js(&events)
     }
 
@@ -317,8 +383,8 @@ impl WasmEngine {
     #[wasm_bindgen(js_name = cacheExplain)]
     pub fn cache_explain(&self, request: JsValue) -> Result<JsValue, JsValue> {
         let request: PageRequest = from_js(request, "request")?;
-        let encode = &mut |text: &str| self.transcripts.peek_prompt(text);
-        let (request, prompt) = request.into_request(encode, self.template.as_ref())?;
+        let mut memory = Memory::Seen(&self.transcripts);
+        let (request, prompt, _) = request.into_request(&mut memory, self.renderer(), &self.tokenizer)?;
         let report = self.engine.cache_explain(&request, now_ms())?;
         to_js(&self.explanation(&request.cache.salt, &prompt, report)?)
     }
@@ -327,6 +393,7 @@ impl WasmEngine {
     #[wasm_bindgen(js_name = cacheClear)]
     pub fn cache_clear(&mut self) -> usize {
         self.transcripts.clear();
+        self.calls.clear();
         self.log.clear();
         self.engine.cache_clear()
     }
@@ -352,7 +419,7 @@ impl WasmEngine {
     #[wasm_bindgen(js_name = applyTemplate)]
     pub fn apply_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
         let messages = from_js(messages, "messages")?;
-        Ok(render(self.template.as_ref(), &messages, add_generation_prompt)?)
+        Ok(self.renderer().render(&messages, add_generation_prompt)?)
     }
 }
 

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::error::retry_after_ms;
+use super::logprobs::PageLogprobs;
 use crate::Error;
-use crate::engine::{CacheReport, FinishReason, Progress, Timings, Usage};
+use crate::engine::{CacheReport, Progress, Timings, Usage};
+use crate::text::ToolCallError;
 
 /// `RequestEvent` of `js/src/protocol.ts`; `request` is the page's id, `choice` the index of the answer.
 #[derive(Debug, Serialize)]
@@ -14,6 +16,28 @@ pub(super) enum PageEvent {
         request: u32,
         choice: usize,
         text: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        logprobs: Vec<PageLogprobs>,
+    },
+    Call {
+        request: u32,
+        choice: usize,
+        index: usize,
+        id: String,
+        name: String,
+    },
+    Arguments {
+        request: u32,
+        choice: usize,
+        index: usize,
+        text: String,
+    },
+    Malformed {
+        request: u32,
+        choice: usize,
+        index: Option<usize>,
+        text: String,
+        error: ToolCallError,
     },
     Progress {
         request: u32,
@@ -22,10 +46,12 @@ pub(super) enum PageEvent {
     Finished {
         request: u32,
         choice: usize,
-        reason: FinishReason,
+        reason: &'static str,
         usage: PageUsage,
         timings: Timings,
         cache: CacheReport,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        embedding: Option<Vec<f32>>,
     },
     Failed {
         request: u32,

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::engine::WasmEngine;
-use super::request::render;
 use crate::Result;
 use crate::doctor::{Explanation, explain};
 use crate::engine::CacheReport;
@@ -38,7 +37,8 @@ impl WasmEngine {
     pub(super) fn blame_template(&self, salt: &str, prompt: &Prompt, report: &mut CacheReport) {
         let Some(Miss { position, reason, expected: Some(expected), .. }) = &mut report.miss else { return };
         let Some(earlier) = self.log.parting(salt, &prompt.ids, *position, *expected) else { return };
-        let render = |messages: &Value, opens: bool| render(self.template.as_ref(), messages, opens);
+        let renderer = self.renderer().with_tools(prompt.tools.as_ref());
+        let render = |messages: &Value, opens: bool| renderer.render(messages, opens);
         let encode = |text: &str| self.transcripts.peek_prompt(text);
         // What cannot be rendered again proves nothing.
         if *reason == MissReason::Differs && earlier.is_template_changed(prompt, *position, render, encode) == Ok(true)

@@ -20,7 +20,7 @@ use crate::model::{
     self, DEFAULT_MAX_SEQUENCES, DeviceInfo, LoadProgress, Logits as _, ModelConfig, ModelOptions, Plan, Precision,
     TUNING_BUDGET_MS, Tuned, tuning_key,
 };
-use crate::text::{ChatTemplate, Tokenizer};
+use crate::text::{ChatTemplate, Tokenizer, ToolFormat};
 
 /// `EngineOptions` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -37,6 +37,8 @@ struct PageOptions {
     chunked_prefill: Option<bool>,
     autotune: bool,
     precision: PagePrecision,
+    /// How the model writes calls of tools; absent: as its template shows.
+    tool_format: Option<String>,
     /// Choices of kernels that were measured before, by their keys.
     #[serde(default)]
     remembered: BTreeMap<String, String>,
@@ -191,6 +193,7 @@ async fn build(
     let gguf = gguf::open(source).await?;
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata)?);
     let template = ChatTemplate::from_metadata(&gguf.metadata)?;
+    let tool_format = options.tool_format.as_deref().and_then(ToolFormat::named);
     let mut total = gguf.tensor_bytes();
     let progress = |progress| {
         match progress {
@@ -224,7 +227,7 @@ async fn build(
         tuning: describe::KernelTuning::new(&tuned),
         measured: describe::MeasuredTuning::new(&tuned, key),
     };
-    Ok(WasmEngine::new(engine, gpu.clone(), tokenizer, template, info, block_bytes))
+    Ok(WasmEngine::new(engine, gpu.clone(), tokenizer, template, info, block_bytes, tool_format))
 }
 
 /// Chooses kernels, and says what the choice is to be remembered under. Of a model that cannot run, nothing is measured.

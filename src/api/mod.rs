@@ -12,12 +12,15 @@ mod events;
 mod explain;
 mod grammar;
 mod loading;
+mod logprobs;
 mod metrics;
 mod policy;
+mod prompt;
 mod pure;
 mod request;
 mod simulate;
 mod source;
+mod tools;
 mod trace;
 
 pub use engine::WasmEngine;

@@ -3,9 +3,11 @@
 use serde::Deserialize;
 
 use super::cache::PageCache;
+use super::prompt::{Memory, Renderer};
+use super::tools::{PageTools, ToolReading};
+use crate::Result;
 use crate::engine::{CacheOptions, Request, SamplingParams, Timeouts};
-use crate::text::{ChatTemplate, Constraint, Prompt, RenderOptions};
-use crate::{Error, Result};
+use crate::text::{Constraint, Prompt, Tokenizer};
 
 /// `EngineRequest` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -27,13 +29,15 @@ pub(super) struct PageRequest {
     allowed_token_ids: Option<Vec<u32>>,
     constraint: Option<Constraint>,
     cache: Option<PageCache>,
+    tools: Option<PageTools>,
+    logprobs: Option<usize>,
+    /// Answer with the prompt's embedding.
+    #[serde(default)]
+    embeds: bool,
     /// Compute the prompt, without the opening of an answer, and answer nothing.
     #[serde(default)]
     prefill_only: bool,
 }
-
-/// How a prompt's text becomes ids: what was generated before keeps its own.
-pub(super) type Encode<'a> = dyn FnMut(&str) -> Result<Vec<u32>> + 'a;
 
 /// What is to be continued or answered.
 #[derive(Debug, Deserialize)]
@@ -58,19 +62,30 @@ struct PageSampling {
 }
 
 impl PageRequest {
-    /// Renders and tokenises; returns the prompt as it was asked too.
+    /// Renders and tokenises; returns the prompt as it was asked too, and what its answers are read with if they may have
+    /// calls.
     pub(super) fn into_request(
         self,
-        encode: &mut Encode,
-        template: Option<&ChatTemplate>,
-    ) -> Result<(Request, Prompt)> {
-        let prompt = self.input.encode(encode, template, !self.prefill_only)?;
+        memory: &mut Memory<'_>,
+        renderer: Renderer<'_>,
+        tokenizer: &Tokenizer,
+    ) -> Result<(Request, Prompt, Option<ToolReading>)> {
+        let tools = self.tools.as_ref().map(|tools| &tools.list);
+        let renderer = renderer.with_tools(tools);
+        let mut prompt = match &self.input {
+            // What is embedded is somebody's text, whatever it looks like.
+            Input::Text(text) if self.embeds => {
+                Prompt { ids: tokenizer.encode(text, true, false)?, text: Some(text.clone()), ..Prompt::default() }
+            }
+            input => input.encode(memory, renderer, !self.prefill_only)?,
+        };
+        prompt.tools = tools.cloned();
         let cache = match self.cache {
-            Some(cache) => cache.into_options(&self.input, &prompt.ids, encode, template)?,
+            Some(cache) => cache.into_options(&self.input, &prompt.ids, memory, renderer)?,
             None => CacheOptions::default(),
         };
         let page = self.sampling;
-        let request = Request {
+        let mut request = Request {
             prompt: prompt.ids.clone(),
             max_tokens: self.max_tokens,
             sampling: SamplingParams {
@@ -89,6 +104,8 @@ impl PageRequest {
             stop: self.stop,
             stop_token_ids: self.stop_token_ids,
             prefill_only: self.prefill_only,
+            logprobs: self.logprobs,
+            embeds: self.embeds,
             cache,
             priority: self.priority,
             timeouts: Timeouts {
@@ -99,7 +116,11 @@ impl PageRequest {
             reports_progress: self.reports_progress,
             ..Request::default()
         };
-        Ok((request, prompt))
+        let reading = match &self.tools {
+            Some(tools) => Some(tools.apply(renderer.format()?, tokenizer, &mut request)?),
+            None => None,
+        };
+        Ok((request, prompt, reading))
     }
 }
 
@@ -107,37 +128,18 @@ impl Input {
     /// Renders and tokenises.
     pub(super) fn encode(
         &self,
-        encode: &mut Encode,
-        template: Option<&ChatTemplate>,
+        memory: &mut Memory<'_>,
+        renderer: Renderer<'_>,
         add_generation_prompt: bool,
     ) -> Result<Prompt> {
         let (messages, text) = match self {
-            Self::Messages(messages) => (Some(messages), render(template, messages, add_generation_prompt)?),
+            Self::Messages(messages) => {
+                (Some(messages), renderer.render_best(messages, add_generation_prompt, memory)?)
+            }
             Self::Text(text) => (None, text.clone()),
             Self::Ids(ids) => return Ok(Prompt { ids: ids.clone(), ..Prompt::default() }),
         };
-        let ids = encode(&text)?;
-        Ok(Prompt { messages: messages.cloned(), add_generation_prompt, text: Some(text), ids })
+        let ids = memory.encode(&text)?;
+        Ok(Prompt { messages: messages.cloned(), add_generation_prompt, text: Some(text), ids, tools: None })
     }
-}
-
-/// The prompt's text.
-pub(super) fn render(
-    template: Option<&ChatTemplate>,
-    messages: &serde_json::Value,
-    add_generation_prompt: bool,
-) -> Result<String> {
-    let template = template.ok_or_else(|| {
-        let why = "messages: this model's file has no chat template; use completions, with a prompt";
-        Error::BadRequest(why.into())
-    })?;
-    let options = RenderOptions { add_generation_prompt, now_unix_s: local_unix_s(), ..Default::default() };
-    template.render(messages, &options)
-}
-
-/// Seconds since 1970 in the visitor's time zone: templates name today's date.
-#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970 fit")]
-fn local_unix_s() -> i64 {
-    let now = js_sys::Date::new_0();
-    (now.get_time() / 1000.0 - now.get_timezone_offset() * 60.0) as i64
 }

@@ -48,8 +48,12 @@ pub struct Step {
     pub num_copies: u32,
     /// Tokens of context that the step's longest sequence has, those of the step included.
     pub longest: u32,
+    /// Rows whose log-probabilities are wanted.
+    pub num_tops: u32,
+    /// P, pools of tokens.
+    pub num_pools: u32,
     /// Nothing: shaders see the sizes as a uniform, which is a multiple of 16 bytes.
-    pub reserved: [u32; 3],
+    pub reserved: u32,
 }
 
 /// Which rows a dispatch runs over.
@@ -85,6 +89,10 @@ pub enum RowClass {
     Many(Rows),
     /// When cache rows are to be copied.
     Copies,
+    /// When log-probabilities are wanted.
+    Tops,
+    /// When tokens are to be pooled.
+    Pools,
 }
 
 impl RowClass {
@@ -95,6 +103,8 @@ impl RowClass {
             RowClass::Few(rows) => rows.count(step) <= FEW_ROWS,
             RowClass::Many(rows) => rows.count(step) > FEW_ROWS,
             RowClass::Copies => step.num_copies > 0,
+            RowClass::Tops => step.num_tops > 0,
+            RowClass::Pools => step.num_pools > 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::running::Running;
 use super::scheduler::Part;
 use crate::kv::KvManager;
-use crate::model::{Batch, MAX_GROUPS, RowCopy, RowMask, TokenRow};
+use crate::model::{Batch, MAX_GROUPS, RowCopy, RowMask, RowTop, TokenPool, TokenRow};
 
 /// Builds the arrays of a step.
 ///
@@ -21,6 +21,9 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
         for copy in copies {
             let row = |row| RowCopy { group: narrow(copy.group), from: copy.from + row, to: copy.to + row };
             batch.copies.extend((0..copy.num_rows).map(row));
+        }
+        if sequence.embeds {
+            batch.pools.push(TokenPool { first: narrow(batch.tokens.len()), num: narrow(part.end - part.start) });
         }
         for position in part.start..part.end {
             let mut slots = [0; MAX_GROUPS];
@@ -43,6 +46,7 @@ pub(super) fn assemble(plan: &[Part], running: &[Running], kv: &KvManager) -> Ba
                 batch.rows.push(narrow(batch.tokens.len() - 1));
                 batch.sampling.push(choice.row(*num_pending));
                 batch.edits.extend(choice.edits.of_row(row));
+                batch.tops.extend(sequence.logprobs.map(|num| RowTop { row, num: narrow(num) }));
                 batch.masks.extend(choice.edits.mask().map(|allowed| RowMask { row, allowed }));
             }
         }

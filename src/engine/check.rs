@@ -14,11 +14,17 @@ impl<F: Forward> Engine<F> {
     pub(super) fn check_request(&self, request: &Request, num_choices: usize) -> Result<(usize, LogitEdits)> {
         let vocab_size = self.tokenizer.vocab_size();
         request.validate(vocab_size)?;
+        if request.embeds && self.forward.pool_width().is_none() {
+            let why = "this model gives no embeddings: its file asks for another pooling than the mean";
+            return Err(Error::UnsupportedModel(why.into()));
+        }
         if !(1..=MAX_CHOICES).contains(&num_choices) {
             return Err(bad_value("n", num_choices, format_args!("1 to {MAX_CHOICES}")));
         }
         let allowed = self.context_length();
-        let asked = request.prompt.len().saturating_add(request.max_tokens.unwrap_or(1));
+        // Nothing follows a text that is only embedded.
+        let answer = if request.embeds { 0 } else { request.max_tokens.unwrap_or(1) };
+        let asked = request.prompt.len().saturating_add(answer);
         if asked > allowed {
             return Err(Error::ContextTooLong { asked, allowed });
         }

@@ -198,7 +198,9 @@ impl<F: Forward> Engine<F> {
             };
             let output = Output::new(&request, &self.tokenizer, max_tokens);
             let sequence = Sequence::new(rank.of(id), id, request.clone(), seed, edits.clone(), output, now_ms);
-            sequence.guided(guide.as_ref().map(Guide::fork), self.options.jumps_ahead)
+            // A token that is not drawn has no probability.
+            let jumps_ahead = self.options.jumps_ahead && request.logprobs.is_none();
+            sequence.guided(guide.as_ref().map(Guide::fork), jumps_ahead)
         };
         let mut choices: Vec<_> = (0..).zip(&ids).map(make).collect();
         choices.iter_mut().skip(1).for_each(Sequence::make_further);

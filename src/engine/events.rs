@@ -24,6 +24,8 @@ pub enum Event {
         text: String,
         /// The tokens sampled since the last event, one that ends the answer included.
         ids: Vec<u32>,
+        /// One per id, if the request asked for them.
+        logprobs: Vec<TokenLogprobs>,
     },
     /// An answer is complete; nothing follows.
     Finished {
@@ -37,6 +39,8 @@ pub enum Event {
         timings: Timings,
         /// What the prefix cache did for it.
         cache: CacheReport,
+        /// The mean of its prompt's last hidden states, of length 1, if it asked for that. Shape `[D]`.
+        embedding: Option<Vec<f32>>,
     },
     /// A request failed; nothing follows.
     Failed {
@@ -57,6 +61,28 @@ impl Event {
             | Self::Failed { request, .. } => *request,
         }
     }
+}
+
+/// How probable a drawn token was, and what else was: see [`RowScores`](crate::model::RowScores).
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprobs {
+    /// The token that was drawn.
+    pub token: TokenLogprob,
+    /// The most probable tokens, the most probable first; the drawn one may be among them.
+    pub top: Vec<TokenLogprob>,
+    /// Whether it only ends the answer: then it is no part of it.
+    pub is_end: bool,
+}
+
+/// A token and its log-probability.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprob {
+    /// Which one.
+    pub id: u32,
+    /// The natural logarithm of its probability.
+    pub logprob: f32,
+    /// The bytes that it adds to the text at its place; those of control tokens are as they are written.
+    pub bytes: Vec<u8>,
 }
 
 /// How far a request is that has no token yet.

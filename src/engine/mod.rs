@@ -41,7 +41,7 @@ pub use caching::{Breakpoint, CacheOptions, CacheReport, MAX_BREAKPOINTS, MAX_CA
 pub use deadline::Timeouts;
 pub use engine::Engine;
 pub use evaluate::{Evaluation, evaluate};
-pub use events::{Event, Progress};
+pub use events::{Event, Progress, TokenLogprob, TokenLogprobs};
 pub use groups::{CacheGroup, MAX_CACHE_GROUPS};
 pub use histogram::{Histogram, HistogramSummary};
 pub use metrics::{EngineMetrics, FinishedCounts, Timings, Usage};

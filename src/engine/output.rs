@@ -3,6 +3,8 @@
 use std::rc::Rc;
 
 use super::Request;
+use super::events::{TokenLogprob, TokenLogprobs};
+use crate::model::RowScores;
 use crate::text::{Detokenizer, StopStrings, Streamed, Tokenizer};
 
 /// Why an answer ended.
@@ -44,7 +46,8 @@ impl Output {
                 // What the grammar has read is what is shown, a space at the beginning included.
                 Some(_) => Detokenizer::verbatim(Rc::clone(tokenizer)),
                 None => Detokenizer::after_prompt(Rc::clone(tokenizer), &request.prompt),
-            },
+            }
+            .showing(request.shown_token_ids.clone()),
             tokenizer: Rc::clone(tokenizer),
             stop_strings: StopStrings::new(request.stop.clone()),
             stop_token_ids: request.stop_token_ids.clone(),
@@ -73,6 +76,13 @@ impl Output {
             return (text + &self.finish(), Some(FinishReason::Length));
         }
         (text, None)
+    }
+
+    /// What to tell of the next id, before it is pushed.
+    pub(super) fn logprobs(&self, id: u32, scores: &RowScores) -> TokenLogprobs {
+        let tell = |id, logprob| TokenLogprob { id, logprob, bytes: self.detokenizer.peek(id) };
+        let top = scores.top.iter().map(|&(id, logprob)| tell(id, logprob)).collect();
+        TokenLogprobs { token: tell(id, scores.drawn), top, is_end: self.is_stop_token(id) }
     }
 
     fn is_stop_token(&self, id: u32) -> bool {

@@ -3,6 +3,7 @@
 use super::caching::CacheOptions;
 use super::deadline::Timeouts;
 use super::sampling::{SamplingParams, bad_value};
+use crate::model::MAX_TOP_LOGITS;
 use crate::text::Constraint;
 use crate::{Error, Result};
 
@@ -66,6 +67,14 @@ pub struct Request {
     pub ignore_end_of_generation: bool,
     /// Compute the prompt and answer nothing: it ends with `length` and no token. A later request starts warm.
     pub prefill_only: bool,
+    /// Tell the log-probability of each drawn token, and those of so many of the most probable ones, 0 to
+    /// [`crate::model::MAX_TOP_LOGITS`]; see [`RowScores`](crate::model::RowScores).
+    pub logprobs: Option<usize>,
+    /// Compute the prompt and answer with its embedding: the mean of its tokens' last hidden states, of length 1. The prefix
+    /// cache is not used, because every token has to be computed.
+    pub embeds: bool,
+    /// Control tokens that show in the text as they are written, though others do not: those that open and close tool calls.
+    pub shown_token_ids: Vec<u32>,
     /// How the prefix cache is to be used.
     pub cache: CacheOptions,
     /// A head start of so many times [`super::EngineOptions::priority_step_ms`]; see [`Priority`]. At most
@@ -97,6 +106,9 @@ impl Request {
         }
         if self.max_tokens == Some(0) {
             return Err(bad_value("max_tokens", 0, "at least 1"));
+        }
+        if let Some(asked) = self.logprobs.filter(|&num| num > MAX_TOP_LOGITS) {
+            return Err(bad_value("top_logprobs", asked, format_args!("0 to {MAX_TOP_LOGITS}")));
         }
         let allowed_ids = self.allowed_token_ids.as_deref();
         if allowed_ids.is_some() && self.constraint.is_some() {

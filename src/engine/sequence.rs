@@ -6,16 +6,16 @@ use std::rc::Rc;
 use super::batch::narrow;
 use super::caching::CacheReport;
 use super::deadline::{Deadline, Deadlines};
-use super::events::{Event, Progress};
+use super::events::{Event, Progress, TokenLogprobs};
 use super::guide::Guide;
 use super::metrics::{Clock, TokenTime, Usage};
 use super::output::{FinishReason, Output};
 use super::queue::Rank;
 use super::sampling::LogitEdits;
 use super::{Request, RequestId};
-use crate::Result;
 use crate::kv::{Hit, Retention};
-use crate::model::RowSampling;
+use crate::model::{RowSampling, RowScores};
+use crate::{Error, Result};
 
 /// A prompt, what was generated after it, and all that is needed to go on. Where its keys and values are is the
 /// scheduler's knowledge: a sequence can lose its blocks at any time and be computed again.
@@ -34,6 +34,12 @@ pub(super) struct Sequence {
     pub(super) clock: Clock,
     /// Whether the prompt is computed and nothing drawn.
     pub(super) is_prefill_only: bool,
+    /// Whether its prompt is embedded.
+    pub(super) embeds: bool,
+    /// The sum of the hidden states that were computed, if so.
+    pooled: Vec<f64>,
+    /// The most probable tokens to tell of beside each drawn one; the same for all choices.
+    pub(super) logprobs: Option<usize>,
     /// The salt to be cached under and for how long, if at all.
     pub(super) caching: Option<(String, Rc<Retention>)>,
     /// Whether it is a further choice of a request that is counted with its first.
@@ -52,6 +58,13 @@ pub(super) struct Sequence {
     progress: Option<Progress>,
 }
 
+/// What a row of a step drew.
+pub(super) struct DrawnRow {
+    pub(super) request: RequestId,
+    pub(super) id: u32,
+    pub(super) scores: Option<RowScores>,
+}
+
 /// What a draw brought a sequence.
 pub(super) struct Drawn {
     pub(super) request: RequestId,
@@ -61,6 +74,8 @@ pub(super) struct Drawn {
     pub(super) times: Vec<TokenTime>,
     /// What may be shown now.
     pub(super) text: String,
+    /// How probable it was, if that is wanted.
+    pub(super) logprobs: Vec<TokenLogprobs>,
     /// Why the sequence ends with it, if it does.
     pub(super) end: Option<Result<FinishReason>>,
 }
@@ -84,10 +99,13 @@ impl Sequence {
             reports_progress: request.reports_progress,
             progress: None,
             num_prompt: request.prompt.len(),
-            is_prefill_only: request.prefill_only,
+            is_prefill_only: request.prefill_only || request.embeds,
+            embeds: request.embeds,
+            pooled: Vec::new(),
+            logprobs: request.logprobs,
             is_further: false,
             group: request.cache.group.clone(),
-            caching: request.cache.enabled.then(|| {
+            caching: (request.cache.enabled && !request.embeds).then(|| {
                 let retention = request.cache.retention(request.prompt.len());
                 (request.cache.salt, retention)
             }),
@@ -202,29 +220,32 @@ impl Sequence {
     }
 
     /// Hands out tokens that were drawn: each to itself or that of its choices for which it is, if that is still there.
-    pub(super) fn draw(&mut self, requests: &[RequestId], drawn: &[u32], now_ms: f64) -> Vec<Drawn> {
+    pub(super) fn draw(&mut self, drawn: Vec<DrawnRow>, now_ms: f64) -> Vec<Drawn> {
         let (report, clock) = (self.report, self.clock);
         let mut all = Vec::with_capacity(drawn.len());
-        for (&request, &id) in requests.iter().zip(drawn) {
-            if request == self.id {
-                all.push(self.push(id, now_ms));
-            } else if let Some(choice) = self.choices.iter_mut().find(|choice| choice.id == request) {
+        for row in drawn {
+            if row.request == self.id {
+                all.push(self.push(row, now_ms));
+            } else if let Some(choice) = self.choices.iter_mut().find(|choice| choice.id == row.request) {
                 choice.report = report;
                 choice.clock.follow(&clock);
-                all.push(choice.push(id, now_ms));
+                all.push(choice.push(row, now_ms));
             }
         }
         all
     }
 
     /// Appends a sampled token, and those that must follow it: they are computed like a prompt.
-    fn push(&mut self, id: u32, now_ms: f64) -> Drawn {
-        let mut drawn = Drawn { request: self.id, ids: Vec::new(), times: Vec::new(), text: String::new(), end: None };
+    fn push(&mut self, DrawnRow { id, scores, .. }: DrawnRow, now_ms: f64) -> Drawn {
+        let (text, logprobs) = (String::new(), Vec::new());
+        let mut drawn = Drawn { request: self.id, ids: Vec::new(), times: Vec::new(), text, logprobs, end: None };
         drawn.end = self.guide.as_ref().and_then(Guide::end).map(|end| end.map(|()| FinishReason::Stop));
         if drawn.end.is_some() {
             drawn.text = self.output.finish();
             return drawn;
         }
+        // Where they are wanted nothing is appended that was not drawn.
+        drawn.logprobs.extend(scores.map(|scores| self.output.logprobs(id, &scores)));
         let mut queue = VecDeque::from([id]);
         while let Some(id) = queue.pop_front().filter(|_| drawn.end.is_none()) {
             self.append(id, now_ms, &mut drawn);
@@ -253,6 +274,37 @@ impl Sequence {
             drawn.text += &self.output.finish();
             drawn.end = Some(complete.map(|()| FinishReason::Stop));
         }
+    }
+
+    /// Adds the hidden states of the positions from `start` on.
+    pub(super) fn pool(&mut self, start: usize, sums: &[f32]) {
+        // After a preemption it begins anew.
+        if start == 0 {
+            self.pooled = vec![0.0; sums.len()];
+        }
+        self.pooled.iter_mut().zip(sums).for_each(|(all, &sum)| *all += f64::from(sum));
+    }
+
+    /// Whether what is complete can be used.
+    pub(super) fn check_pooled(&self) -> Result<()> {
+        let length = self.pooled_length();
+        if self.embeds && !(length.is_finite() && length > 0.0) {
+            return Err(Error::WrongResult(format!("hidden states whose sum is of length {length}")));
+        }
+        Ok(())
+    }
+
+    fn pooled_length(&self) -> f64 {
+        self.pooled.iter().map(|value| value * value).sum::<f64>().sqrt()
+    }
+
+    /// What its prompt is embedded as, once all of it is computed.
+    pub(super) fn embedding(&self) -> Option<Vec<f32>> {
+        // The mean points where the sum does.
+        let length = self.pooled_length();
+        #[expect(clippy::cast_possible_truncation, reason = "values of at most 1, rounded")]
+        let unit = |value: &f64| (value / length) as f32;
+        self.embeds.then(|| self.pooled.iter().map(unit).collect())
     }
 
     /// Takes note of what the cache had when the sequence ran for the first time. After a preemption it finds its own.

@@ -8,9 +8,10 @@ use super::flight::Flight;
 use super::output::FinishReason;
 use super::recorder::StepRecord;
 use super::scheduler::{Leaving, Turn};
+use super::sequence::{Drawn, DrawnRow};
 use super::trace::StepTrace;
 use super::{Engine, RequestId};
-use crate::model::Forward;
+use crate::model::{Forward, StepExtras};
 use crate::{Error, Result};
 
 /// How a request ends.
@@ -34,6 +35,7 @@ impl<F: Forward> Engine<F> {
         let collected = if self.in_flight.is_empty() { None } else { Some(self.forward.collect().await) };
         let mut events = std::mem::take(&mut self.early);
         if let Some((flight, result)) = self.in_flight.pop_front().zip(collected) {
+            let result = result.map(|ids| (ids, self.forward.take_extras()));
             self.conclude(&flight, result, now(), &mut events);
         }
         self.report_waiting(&mut events);
@@ -92,16 +94,22 @@ impl<F: Forward> Engine<F> {
     }
 
     /// Makes events of a step that was collected.
-    fn conclude(&mut self, flight: &Flight, result: Result<Vec<u32>>, now_ms: f64, events: &mut Vec<Event>) {
-        let result = result.and_then(|ids| match ids.len() == flight.rows.len() || flight.is_void {
-            true => Ok(ids),
-            false => Err(Error::WrongResult(format!("{} ids for {} rows", ids.len(), flight.rows.len()))),
+    fn conclude(
+        &mut self,
+        flight: &Flight,
+        result: Result<(Vec<u32>, StepExtras)>,
+        now_ms: f64,
+        events: &mut Vec<Event>,
+    ) {
+        let result = result.and_then(|(ids, StepExtras { scores, pools })| match flight.is_void {
+            true => Ok((Vec::new(), pools)),
+            false => Ok((flight.drawn(&ids, scores)?, pools)),
         });
         // The device begins with a step when it has done the one before.
         let start_ms = flight.start_ms.max(self.last_end_ms);
         let idle_ms = if self.was_busy { start_ms - self.last_end_ms } else { 0.0 };
         match result {
-            Ok(ids) if !flight.is_void => {
+            Ok((drawn, pools)) if !flight.is_void => {
                 let wall_ms = now_ms - start_ms;
                 let (gpu_ms, encode_ms) = (self.forward.gpu_ms(), self.forward.encode_ms());
                 let (num_tokens, num_sequences) = (flight.num_tokens, flight.parts.len());
@@ -110,7 +118,7 @@ impl<F: Forward> Engine<F> {
                 let was_alone = !flight.is_ahead && self.in_flight.is_empty();
                 self.ahead.note(Collected { wall_ms: idle_ms + wall_ms, gpu_ms, encode_ms, was_alone });
                 self.trace(flight, start_ms, now_ms);
-                self.commit(flight, &ids, now_ms, events);
+                self.commit(flight, drawn, pools, now_ms, events);
             }
             Err(error) if !flight.is_void || matches!(error, Error::DeviceLost(_)) => {
                 self.fail_step(flight, &error, now_ms, events);
@@ -133,22 +141,28 @@ impl<F: Forward> Engine<F> {
         });
     }
 
-    /// Takes note of what was computed and hands out the sampled `ids`. What belongs to nobody any more was computed for
+    /// Takes note of what was computed and hands out what was drawn. What belongs to nobody any more was computed for
     /// nothing: somebody ended or was cancelled while it was in flight.
-    fn commit(&mut self, flight: &Flight, ids: &[u32], now_ms: f64, events: &mut Vec<Event>) {
+    fn commit(
+        &mut self,
+        flight: &Flight,
+        drawn: Vec<DrawnRow>,
+        pools: Vec<Vec<f32>>,
+        now_ms: f64,
+        events: &mut Vec<Event>,
+    ) {
         let mut ends: Vec<End> = Vec::new();
         let mut parted = Vec::new();
         let mut num_used = 0;
-        let (mut ids, mut rows) = (ids, flight.rows.as_slice());
+        let (mut rows, mut pools) = (drawn.into_iter(), pools.into_iter());
         let vocab_size = self.tokenizer.vocab_size();
         for part in &flight.parts {
-            let (drawn, requests);
-            (drawn, ids) = ids.split_at(part.num_rows);
-            (requests, rows) = rows.split_at(part.num_rows);
+            let drawn: Vec<_> = rows.by_ref().take(part.num_rows).collect();
+            let pooled = if part.embeds { pools.next() } else { None };
             let Some(running) = self.scheduler.holder_mut(part.table, part.index) else { continue };
             let sequence = &mut running.sequence;
-            if let Some(id) = drawn.iter().find(|&&id| id as usize >= vocab_size) {
-                let error = Error::WrongResult(format!("token id {id} sampled, below {vocab_size} allowed"));
+            if let Some(row) = drawn.iter().find(|row| row.id as usize >= vocab_size) {
+                let error = Error::WrongResult(format!("token id {} sampled, below {vocab_size} allowed", row.id));
                 ends.extend(sequence.ids().map(|id| (id, Err(error.clone()), Leaving::Failed)));
                 num_used += drawn.len();
                 continue;
@@ -162,14 +176,18 @@ impl<F: Forward> Engine<F> {
             if part.part.samples && !sequence.choices.is_empty() {
                 parted.push(sequence.ids().collect::<Vec<_>>());
             }
-            for drawn in sequence.draw(requests, drawn, now_ms) {
+            for Drawn { request, ids, times, text, logprobs, end } in sequence.draw(drawn, now_ms) {
                 num_used += 1;
-                drawn.times.into_iter().for_each(|time| self.recorder.token(time));
-                events.push(Event::Text { request: drawn.request, text: drawn.text, ids: drawn.ids });
-                ends.extend(drawn.end.map(|end| (drawn.request, end, Leaving::Finished)));
+                times.into_iter().for_each(|time| self.recorder.token(time));
+                events.push(Event::Text { request, text, ids, logprobs });
+                ends.extend(end.map(|end| (request, end, Leaving::Finished)));
+            }
+            if let Some(sums) = pooled {
+                sequence.pool(start, &sums);
             }
             if sequence.is_prefill_only && end == sequence.tokens().len() {
-                ends.push((sequence.id, Ok(FinishReason::Length), Leaving::Finished));
+                let end = sequence.check_pooled().map(|()| FinishReason::Length);
+                ends.push((sequence.id, end, Leaving::Finished));
             }
         }
         self.recorder.overshot(flight.rows.len() - num_used);
@@ -192,6 +210,12 @@ impl<F: Forward> Engine<F> {
         }
     }
 
+    /// Ends an answer where it is, as a stop rule would: its owner has enough. `None` if it has ended already.
+    pub fn finish(&mut self, request: RequestId, now_ms: f64) -> Option<Event> {
+        self.early.retain(|event| event.request() != request);
+        self.end(request, Ok(FinishReason::Stop), Leaving::Finished, now_ms)
+    }
+
     /// Takes a sequence out; returns its last event.
     fn end(&mut self, request: RequestId, end: Result<FinishReason>, leaving: Leaving, now_ms: f64) -> Option<Event> {
         let sequence = self.scheduler.remove(request, &mut self.kv, leaving)?;
@@ -201,7 +225,8 @@ impl<F: Forward> Engine<F> {
                 let usage = sequence.usage();
                 let timings = sequence.clock.timings(usage.prompt_tokens - usage.cached_tokens);
                 self.recorder.finished(reason, &timings, sequence.clock.elapsed_ms(now_ms));
-                Event::Finished { request, reason, usage, timings, cache: sequence.report() }
+                let (cache, embedding) = (sequence.report(), sequence.embedding());
+                Event::Finished { request, reason, usage, timings, cache, embedding }
             }
             Err(error) => {
                 self.recorder.failed(&error);

@@ -7,6 +7,7 @@ mod attention_shared;
 mod attention_tile;
 pub mod cases;
 mod copy_rows;
+mod drawn_logits;
 mod edit_logits;
 mod embed;
 mod gather_rows;
@@ -15,6 +16,7 @@ mod matmul_int8;
 mod matmul_tile;
 mod matvec;
 mod merge_splits;
+mod pool_rows;
 mod projection;
 mod random;
 mod rms_norm;
@@ -22,9 +24,11 @@ mod rms_norm_add;
 mod rope_store;
 mod sample;
 mod self_attention;
+mod top_logits;
 
 pub use attention::{Attention, KvFormat};
 pub use copy_rows::{COPY_WORDS, CopyRows};
+pub use drawn_logits::DrawnLogits;
 pub use edit_logits::{EDIT_WORDS, EditLogits, SAMPLING_WORDS};
 pub use embed::{DRAWN, Embed, TOKEN_WORDS};
 pub use gather_rows::GatherRows;
@@ -32,12 +36,14 @@ pub use matmul::MatMul;
 pub use matmul_int8::MatMulInt8;
 pub use matmul_tile::MatMulTile;
 pub use matvec::MatVec;
+pub use pool_rows::{POOL_WORDS, PoolRows};
 pub use projection::{Epilogue, FusedNorm, Operand, Projection};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_add::RmsNormAdd;
 pub use rope_store::RopeStore;
 pub use sample::{NOT_FINITE, Sample, mask_words};
 pub use self_attention::{AttentionBuffers, SelfAttention};
+pub use top_logits::{MAX_TOP_LOGITS, NO_TOKEN, SCORE_WORDS, TopLogits, top_word};
 
 /// A size as the `u32` that shaders count in.
 ///

@@ -4,6 +4,8 @@
 
 use std::rc::Rc;
 
+use super::extras::StepExtras;
+use crate::kernels::MAX_TOP_LOGITS;
 use crate::kv::GroupConfig;
 use crate::{Error, Result};
 
@@ -96,6 +98,24 @@ pub struct RowMask {
     pub allowed: Rc<[u32]>,
 }
 
+/// A sampled row whose log-probabilities are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowTop {
+    /// Index into [`Batch::rows`].
+    pub row: u32,
+    /// How many tokens to tell of beside the drawn one, 0 to [`MAX_TOP_LOGITS`]: the most probable ones.
+    pub num: u32,
+}
+
+/// Neighbouring tokens whose last hidden states are wanted, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenPool {
+    /// Index into [`Batch::tokens`].
+    pub first: u32,
+    /// Tokens, at least one.
+    pub num: u32,
+}
+
 /// One token's row of the KV cache copied to another slot, in every layer of a layer group, before the step's tokens are
 /// computed: how a partly filled block is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +145,10 @@ pub struct Batch {
     pub edits: Vec<LogitEdit>,
     /// Masks of those rows that have one, at most one each.
     pub masks: Vec<RowMask>,
+    /// Those rows whose log-probabilities are wanted, at most once each.
+    pub tops: Vec<RowTop>,
+    /// Tokens to pool.
+    pub pools: Vec<TokenPool>,
     /// Cache rows to copy first.
     pub copies: Vec<RowCopy>,
     /// Submissions to cut the step into, so that others get at the device in between; 0 is the same as 1.
@@ -172,6 +196,8 @@ impl BatchLimits {
             ("sampled rows", batch.rows.len(), self.max_rows),
             ("logit edits", batch.edits.len(), self.max_edits),
             ("masks", batch.masks.len(), self.max_rows),
+            ("log-probabilities", batch.tops.len(), self.max_rows),
+            ("pools", batch.pools.len(), self.max_sequences),
             ("row copies", batch.copies.len(), self.max_copies),
             ("blocks in a table", num_blocks, self.max_blocks),
         ];
@@ -181,7 +207,9 @@ impl BatchLimits {
             }
         }
         let rows_fit = batch.rows.iter().all(|&row| (row as usize) < batch.tokens.len())
-            && batch.masks.iter().all(|mask| (mask.row as usize) < batch.rows.len());
+            && batch.masks.iter().all(|mask| (mask.row as usize) < batch.rows.len())
+            && batch.tops.iter().all(|top| (top.row as usize) < batch.rows.len() && top.num as usize <= MAX_TOP_LOGITS)
+            && batch.pools.iter().all(|pool| (pool.first + pool.num) as usize <= batch.tokens.len());
         let is_known = |row: &TokenRow| !matches!(row.token, Token::Drawn(drawn) if drawn as usize >= self.max_rows);
         if batch.tokens.is_empty()
             || !rows_fit
@@ -219,6 +247,14 @@ pub trait Forward {
     /// `device_lost`, or `wrong_result` when a sampled row has no finite maximum. The step is collected then, and those
     /// submitted behind it are still to be.
     fn collect(&mut self) -> impl Future<Output = Result<Vec<u32>>>;
+    /// What the step that was collected last was asked besides: log-probabilities and pools, in the batch's order. Taken once.
+    fn take_extras(&mut self) -> StepExtras {
+        StepExtras::default()
+    }
+    /// D, the width of hidden states, where they can be pooled.
+    fn pool_width(&self) -> Option<usize> {
+        None
+    }
     /// Steps that may be submitted and not collected.
     fn max_ahead(&self) -> usize {
         1

@@ -125,6 +125,7 @@ pub(super) fn numbers(config: &ModelConfig) -> Vec<u8> {
         post_norm,
         rope,
         sliding,
+        pools_by_mean: _,
     } = config;
     let sizes = [num_layers, width, heads, kv_heads, head_dim, feed_forward, vocab];
     let scales = [epsilon, embedding_scale, query_scale].map(|number| number.to_bits());

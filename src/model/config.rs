@@ -10,6 +10,9 @@ pub const SUPPORTED: [&str; 2] = ["llama", "gemma3"];
 /// Largest width, vocabulary or context, and longest window that makes a difference.
 const MAX_SIZE: usize = 1 << 24;
 
+/// GGUF's number of pooling by the mean; 0 is none.
+const MEAN_POOLING: usize = 1;
+
 /// The numbers of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
@@ -49,6 +52,8 @@ pub struct ModelConfig {
     pub rope: Rope,
     /// Sliding-window layers, if there are any.
     pub sliding: Option<Sliding>,
+    /// Whether the mean of its last hidden states may stand for a text: unless the file asks for another pooling.
+    pub pools_by_mean: bool,
 }
 
 /// Rotary position embedding of one kind of layer.
@@ -128,6 +133,7 @@ impl ModelConfig {
             post_norm: is_gemma,
             rope,
             sliding: if is_gemma { keys.sliding(rope)? } else { None },
+            pools_by_mean: keys.optional_size("pooling_type")?.is_none_or(|kind| kind <= MEAN_POOLING),
             architecture,
         };
         config.check(&config.keys(metadata))?;

@@ -8,8 +8,9 @@ use crate::Result;
 use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
-    AttentionBuffers, COPY_WORDS, CopyRows, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat, Operand,
-    Projection, RopeStore, SAMPLING_WORDS, Sample, SelfAttention, TOKEN_WORDS, mask_words,
+    AttentionBuffers, COPY_WORDS, CopyRows, DrawnLogits, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat,
+    MAX_TOP_LOGITS, Operand, POOL_WORDS, PoolRows, Projection, RopeStore, SAMPLING_WORDS, SCORE_WORDS, Sample,
+    SelfAttention, TOKEN_WORDS, TopLogits, mask_words,
 };
 use crate::kv::GroupConfig;
 
@@ -68,6 +69,18 @@ pub struct Io {
     pub logits: BufferId,
     /// `[R]`
     pub ids: BufferId,
+    /// `[R]`
+    pub tops: BufferId,
+    /// [R, 20]
+    pub top_ids: BufferId,
+    /// [R, 23] f32
+    pub scores: BufferId,
+    /// [S, 2 words]
+    pub pools: BufferId,
+    /// [S, D] f32
+    pub pooled: BufferId,
+    /// `[edits]` f32
+    pub originals: BufferId,
 }
 
 /// Activations that all layers share.
@@ -136,6 +149,12 @@ fn declare_io(recording: &mut Recording, config: &ModelConfig, layout: &Layout) 
         copies: scratch("copies", limits.max_copies * COPY_WORDS),
         logits: scratch("logits", limits.max_rows * config.vocab),
         ids: scratch("ids", limits.max_rows),
+        tops: scratch("tops", limits.max_rows),
+        top_ids: scratch("top ids", limits.max_rows * MAX_TOP_LOGITS),
+        scores: scratch("scores", limits.max_rows * SCORE_WORDS),
+        pools: scratch("pools", limits.max_sequences * POOL_WORDS),
+        pooled: scratch("pooled", limits.max_sequences * config.width),
+        originals: scratch("originals", limits.max_edits),
     }
 }
 
@@ -296,6 +315,7 @@ impl Recorder<'_> {
         } else {
             (embedding, embedding_format)
         };
+        self.recording.dispatch(PoolRows { d }, &[act.h, io.pools, io.pooled], RowClass::Pools);
         self.recording.dispatch(GatherRows { d }, &[act.h, io.rows, act.last], RowClass::Any);
         for part in parts {
             let projection = Projection {
@@ -311,10 +331,21 @@ impl Recorder<'_> {
             projection.record(&mut self.recording, &self.layout.tuning, part.buffer, act.last, io.logits);
         }
         self.recording.mark_draw();
-        self.recording.dispatch(EditLogits { vocab }, &[io.edits, io.samplings, io.logits], RowClass::Any);
-        let kernel = Sample::new(vocab, &self.layout.tuning);
-        self.recording.dispatch(kernel, &[io.logits, io.samplings, io.masks, io.ids], RowClass::Any);
+        self.draw();
         Ok(())
+    }
+
+    /// Draws a token from each row of logits, and says how probable it was.
+    fn draw(&mut self) {
+        let (io, vocab, tuning) = (self.io, self.config.vocab, &self.layout.tuning);
+        let top = TopLogits::new(vocab, tuning);
+        self.recording.dispatch(top, &[io.logits, io.tops, io.top_ids, io.scores], RowClass::Tops);
+        let edits = [io.edits, io.samplings, io.logits, io.originals];
+        self.recording.dispatch(EditLogits { vocab }, &edits, RowClass::Any);
+        let sample = Sample::new(vocab, tuning);
+        self.recording.dispatch(sample, &[io.logits, io.samplings, io.masks, io.ids], RowClass::Any);
+        let drawn = [io.logits, io.ids, io.edits, io.originals, io.tops, io.scores];
+        self.recording.dispatch(DrawnLogits { vocab }, &drawn, RowClass::Tops);
     }
 }
 

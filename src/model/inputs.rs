@@ -39,6 +39,7 @@ impl<E: Executor> Model<E> {
         words.clear();
         words.extend(batch.copies.iter().flat_map(|copy| [copy.group, copy.from, copy.to]));
         self.executor.write(io.copies, 0, &words);
+        self.write_extras(batch);
         let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         Ok(Step {
             num_tokens: count(batch.tokens.len()),
@@ -46,7 +47,9 @@ impl<E: Executor> Model<E> {
             num_edits: count(batch.edits.len()),
             num_copies: count(batch.copies.len()),
             longest: batch.tokens.iter().map(|token| token.position + 1).max().unwrap_or(0),
-            reserved: [0; 3],
+            num_tops: count(batch.tops.len()),
+            num_pools: count(batch.pools.len()),
+            reserved: 0,
         })
     }
 

@@ -1,10 +1,12 @@
 //! A model on a device: loading its weights, and running steps.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::batch::{Batch, BatchLimits, Forward, Logits, RowMask};
 use super::blocks::{KvLayer, numbers};
 use super::config::ModelConfig;
+use super::extras::{Asked, StepExtras};
 use super::forward::{Graph, Io, Layout};
 use super::plan::{DeviceInfo, ModelOptions, Plan, plan};
 use super::probe::probe;
@@ -55,6 +57,10 @@ pub struct Model<E: Executor> {
     layer_dispatches: usize,
     /// The masks that are on the device, by their place there.
     pub(super) masks: Vec<Rc<[u32]>>,
+    /// What the steps in flight are read for.
+    asked: VecDeque<Asked>,
+    /// What the step that was collected last told besides.
+    extras: StepExtras,
     /// Hash of the numbers and the weights.
     pub(super) fingerprint: u64,
 }
@@ -114,8 +120,9 @@ impl<E: Executor> Model<E> {
         let executor = make(Rc::new(recording)).await?;
         let mut hash = Xxh64::new(0);
         hash.update(&numbers(&config));
+        let (masks, asked, extras, fingerprint) = (Vec::new(), VecDeque::new(), StepExtras::default(), 0);
         let mut model =
-            Self { executor, config, layout, plan, io, kv_layers, layer_dispatches, masks: Vec::new(), fingerprint: 0 };
+            Self { executor, config, layout, plan, io, kv_layers, layer_dispatches, masks, asked, extras, fingerprint };
         let factors = match rope_factors {
             Some(placement) => read_floats(source, &placement).await?,
             None => Vec::new(),
@@ -224,7 +231,10 @@ impl<E: Executor> Forward for Model<E> {
 
     fn submit(&mut self, batch: &Batch) -> Result<()> {
         let step = self.write(batch)?;
-        self.executor.start(0, &step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
+        let asked = Asked::of(batch);
+        self.executor.start(0, &step, batch.num_submits, &self.reads(batch.rows.len(), &asked))?;
+        self.asked.push_back(asked);
+        Ok(())
     }
 
     fn submit_masked(&mut self, mut batch: Batch, masks: &mut dyn FnMut() -> Vec<RowMask>) -> Result<()> {
@@ -232,17 +242,32 @@ impl<E: Executor> Forward for Model<E> {
         let num_begun = self.executor.begin(&step, batch.num_submits)?;
         batch.add_masks(masks());
         self.write_samplings(&batch)?;
-        self.executor.start(num_begun, &step, batch.num_submits, &[(self.io.ids, batch.rows.len())])
+        let asked = Asked::of(&batch);
+        self.executor.start(num_begun, &step, batch.num_submits, &self.reads(batch.rows.len(), &asked))?;
+        self.asked.push_back(asked);
+        Ok(())
     }
 
     async fn collect(&mut self) -> Result<Vec<u32>> {
-        let ids = self.executor.finish().await?.pop().unwrap_or_default();
+        let read = self.executor.finish().await;
+        let asked = self.asked.pop_front().unwrap_or_default();
+        let mut read = read?;
+        let ids = if read.is_empty() { Vec::new() } else { read.remove(0) };
+        self.extras = self.extras(&asked, read);
         match ids.iter().position(|&id| id == NOT_FINITE) {
             None => Ok(ids),
             Some(row) => {
                 Err(Error::WrongResult(format!("the logits of row {row} are not finite: nothing was drawn from them")))
             }
         }
+    }
+
+    fn take_extras(&mut self) -> StepExtras {
+        std::mem::take(&mut self.extras)
+    }
+
+    fn pool_width(&self) -> Option<usize> {
+        self.config.pools_by_mean.then_some(self.config.width)
     }
 
     fn max_ahead(&self) -> usize {
@@ -270,6 +295,7 @@ impl<E: Executor> Logits for Model<E> {
     async fn logits(&mut self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
         let step = self.write(batch)?;
         let vocab = self.config.vocab;
+        self.asked.clear();
         let read = self.executor.run(&step, batch.num_submits, &[(self.io.logits, batch.rows.len() * vocab)]).await?;
         Ok(read[0].chunks_exact(vocab).map(|row| bytemuck::cast_slice(row).to_vec()).collect())
     }

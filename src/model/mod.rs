@@ -7,6 +7,7 @@ mod autotune;
 mod batch;
 mod blocks;
 mod config;
+mod extras;
 mod forward;
 mod inputs;
 mod loaded;
@@ -20,10 +21,12 @@ mod xxh64;
 
 pub use autotune::{Choice, Precision, TUNING_BUDGET_MS, Timing, Tuned, TuningSource, autotune, tuning_key};
 pub use batch::{
-    Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowMask, RowSampling, Token, TokenRow,
+    Batch, BatchLimits, Forward, LogitEdit, Logits, MAX_GROUPS, RowCopy, RowMask, RowSampling, RowTop, Token,
+    TokenPool, TokenRow,
 };
 pub use blocks::{KvBlocks, KvIdentity, KvLayer};
 pub use config::{ModelConfig, Rope, SUPPORTED, Sliding};
+pub use extras::{RowScores, StepExtras};
 pub use forward::{Graph, Io, Layout};
 pub use loaded::{CpuModel, GpuModel, LoadProgress, Model, load_cpu, load_gpu};
 pub use memory::{KV_FORMATS, KvMemory, KvShape};
@@ -33,3 +36,5 @@ pub use plan::{
 pub use probe::probe;
 pub use weights::{Part, Placement};
 pub use xxh64::Xxh64;
+
+pub use crate::kernels::MAX_TOP_LOGITS;

@@ -1,4 +1,4 @@
-//! Text to token ids and back: tokeniser, chat template, incremental detokeniser, stop strings, grammars.
+//! Text to token ids and back: tokeniser, chat template, tool calls, incremental detokeniser, stop strings, grammars.
 //!
 //! Knows nothing of models, requests or clocks. The invariant to remember: decoding the ids of a text gives the
 //! text, and a stream of pieces joined is the text decoded at once.
@@ -15,6 +15,7 @@ mod template;
 mod template_functions;
 mod template_limits;
 mod tokenizer;
+mod tool_calls;
 mod transcripts;
 mod vocab;
 
@@ -24,4 +25,8 @@ pub use prompt_log::{LoggedPrompt, Prompt, PromptLog};
 pub use stop::{StopStrings, Streamed};
 pub use template::{ChatTemplate, RenderOptions};
 pub use tokenizer::Tokenizer;
+pub use tool_calls::{
+    CallLog, ToldAnswer, Tool, ToolCallError, ToolCallErrorKind, ToolChoice, ToolDelta, ToolFormat, ToolGrammar,
+    ToolSchema, ToolStream, ToolSupport, call_ids_key, render_chat,
+};
 pub use transcripts::Transcripts;

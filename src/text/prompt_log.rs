@@ -26,6 +26,8 @@ pub struct Prompt {
     pub text: Option<String>,
     /// Its token ids.
     pub ids: Vec<u32>,
+    /// The tools that the messages were rendered with, in OpenAI's shape.
+    pub tools: Option<Value>,
 }
 
 /// A prompt that was answered.

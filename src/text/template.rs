@@ -3,11 +3,14 @@
 //! A template is a program that came with the file. It runs in a sandbox (`minijinja`) that reaches nothing, and on
 //! a budget that bounds the time it takes and the memory it fills.
 
+use std::cell::OnceCell;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, Value, context};
 use serde_json::Map;
 
+use super::ToolSupport;
 use super::template_functions;
 use super::template_limits;
 use crate::gguf::Metadata;
@@ -31,6 +34,8 @@ pub struct ChatTemplate {
     source: String,
     /// `bos_token`, `eos_token` and the like, where the model has them.
     tokens: Vec<(&'static str, String)>,
+    /// Once it was asked for.
+    tool_support: OnceCell<ToolSupport>,
 }
 
 /// What a template sees besides the messages.
@@ -86,12 +91,17 @@ impl ChatTemplate {
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         template_functions::add_to(&mut environment);
         environment.add_template_owned(NAME, without_generation_tags(source)).map_err(unusable)?;
-        Ok(Self { environment, source: source.to_owned(), tokens })
+        Ok(Self { environment, source: source.to_owned(), tokens, tool_support: OnceCell::new() })
     }
 
     /// The template as the file has it.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// What it knows of tools.
+    pub fn tool_support(&self) -> ToolSupport {
+        *self.tool_support.get_or_init(|| ToolSupport::of(self))
     }
 
     /// Renders messages. Pass the result to [`super::Tokenizer::encode_prompt`], which takes care of a BOS that the

@@ -88,6 +88,12 @@ impl Transcripts {
         self.encode_after(self.longest(prompt), prompt)
     }
 
+    /// Bytes of a rendered prompt that are encoded as they were before.
+    pub fn continued_len(&self, prompt: &str) -> usize {
+        let longest = self.longest(prompt).and_then(|index| self.entries.get(index));
+        longest.map_or(0, |entry| entry.text.len())
+    }
+
     /// The index of the longest conversation that a prompt continues.
     fn longest(&self, prompt: &str) -> Option<usize> {
         let continued = |(_, entry): &(usize, &Transcript)| self.may_continue(entry, prompt);

@@ -185,6 +185,77 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
       assert.match(found.request_id, /^req-/);
     });
 
+    test(`${way}: log-probabilities are those of the logits, and embeddings are unit vectors`, async () => {
+      const found = await inPage(async ({ client, engine, idle }, w) => {
+        const openai = client(w);
+        const model = engine().info.id;
+        const prompt = await engine().tokenize('Once', { addSpecial: true });
+        // What is drawn differs from what is probable.
+        const params = { model, prompt, max_tokens: 3, logprobs: 5, n: 2, seed: 1, logit_bias: { 70: 50, 71: 50 } };
+        const { choices } = await openai.completions.create(params);
+        const streamed = [[], []];
+        for await (const { choices: some } of await openai.completions.create({ ...params, stream: true })) {
+          for (const { index, logprobs } of some) streamed[index].push(...(logprobs?.token_logprobs ?? []));
+        }
+        const { data, usage } = await openai.embeddings.create({ model, input: ['one', 'two', 'one'] });
+        await idle();
+        const [row] = await engine().logits(prompt);
+        return { choices, streamed, row: [...row], data, usage };
+      }, way);
+      const { choices, streamed, row, data } = found;
+      const sum = row.reduce((total, logit) => total + Math.exp(logit), 0);
+      const expected = row.map((logit) => logit - Math.log(sum)).sort((a, b) => b - a);
+      const first = Object.values(choices[0].logprobs.top_logprobs[0]).sort((a, b) => b - a);
+      for (const [place, logprob] of first.slice(0, 5).entries()) {
+        assert.ok(Math.abs(logprob - expected[place]) < 1e-3, `${logprob}, ${expected[place]}`);
+      }
+      for (const [index, { logprobs }] of choices.entries()) {
+        assert.equal(logprobs.token_logprobs.length, 3);
+        assert.deepEqual(streamed[index], logprobs.token_logprobs);
+      }
+      const dot = (a, b) => data[a].embedding.reduce((total, value, i) => total + value * data[b].embedding[i], 0);
+      assert.ok(Math.abs(dot(0, 0) - 1) < 1e-4 && Math.abs(dot(0, 2) - 1) < 1e-4, `${dot(0, 0)}, ${dot(0, 2)}`);
+      assert.ok(dot(0, 1) < 0.999, `${dot(0, 1)}`);
+      assert.ok(found.usage.prompt_tokens > 0);
+    });
+
+    test(`${way}: a tool is called, and the turn behind the call reuses it`, async () => {
+      const found = await inPage(async ({ client, engine }, w) => {
+        const openai = client(w);
+        const parameters = {
+          ...{ type: 'object', properties: { at: { enum: ['Bern', 'Rome'] } } },
+          ...{ required: ['at'], additionalProperties: false },
+        };
+        const tools = [{ type: 'function', function: { name: 'rain', parameters } }];
+        const params = { model: engine().info.id, temperature: 0, tools, messages: [{ role: 'user', content: 'Hi' }] };
+        const stream = openai.chat.completions.stream({
+          ...{ ...params, tool_choice: 'required', parallel_tool_calls: false },
+          stream_options: { include_usage: true },
+        });
+        const deltas = [];
+        stream.on('tool_calls.function.arguments.delta', (delta) => deltas.push(delta.arguments_delta));
+        stream.on('error', () => {});
+        const { choices, usage } = await stream.finalChatCompletion();
+        const [{ message, finish_reason }] = choices;
+        const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'No' };
+        const next = await openai.chat.completions.create({
+          ...params,
+          max_tokens: 2,
+          messages: [...params.messages, message, result],
+        });
+        return { message, finish_reason, deltas, usage, next: next.usage };
+      }, way);
+      const [call] = found.message.tool_calls;
+      assert.equal(found.finish_reason, 'tool_calls');
+      assert.equal(call.function.name, 'rain');
+      assert.ok(['Bern', 'Rome'].includes(JSON.parse(call.function.arguments).at), call.function.arguments);
+      assert.match(call.id, /^call_\w{24}$/);
+      assert.equal(found.deltas.join(''), call.function.arguments);
+      // The whole answer but for its last token, which nothing had to be computed behind.
+      const { cached_tokens } = found.next.prompt_tokens_details;
+      assert.ok(cached_tokens > found.usage.prompt_tokens, `${cached_tokens} of ${JSON.stringify(found)}`);
+    });
+
     test(`${way}: models`, async () => {
       const found = await inPage(async ({ client, failure }, w) => {
         const { models: of } = client(w);
@@ -204,17 +275,19 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
         const ask = (more) => failure(openai.chat.completions.create({ ...params, ...more }));
         return {
           field: await ask({ temperature: 9 }),
-          streamed: await ask({ stream: true, tools: [] }),
+          streamed: await ask({ stream: true, functions: [] }),
           model: await ask({ model: 'gpt-4o' }),
           long: await ask({ messages: [{ role: 'user', content: 'word '.repeat(2000) }] }),
           late: await ask({ deadline_ms: 0.001 }),
-          address: await failure(openai.embeddings.create({ model: 'a', input: 'b' })),
+          address: await failure(openai.moderations.create({ input: 'b' })),
+          width: await failure(openai.embeddings.create({ model: params.model, input: 'b', dimensions: 8 })),
         };
       }, way);
       const of = ({ kind, status, type, param, code }) => [kind, status, type, param, code];
       const bad = ['BadRequestError', 400, 'invalid_request_error'];
       assert.deepEqual(of(found.field), [...bad, 'temperature', 'invalid_value']);
-      assert.deepEqual(of(found.streamed), [...bad, 'tools', 'unsupported_parameter']);
+      assert.deepEqual(of(found.streamed), [...bad, 'functions', 'unsupported_parameter']);
+      assert.deepEqual(of(found.width), [...bad, 'dimensions', 'unsupported_parameter']);
       assert.deepEqual(of(found.long), [...bad, 'messages', 'context_length_exceeded']);
       const missing = ['NotFoundError', 404, 'invalid_request_error'];
       assert.deepEqual(of(found.model), [...missing, 'model', 'model_not_found']);

@@ -25,7 +25,7 @@ pub(crate) type Cases = fn(&Tuning) -> Vec<Case>;
 
 /// All of them.
 pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
-    let groups: [Cases; 12] = [
+    let groups: [Cases; 14] = [
         projections_of_every_format,
         projections_of_every_epilogue,
         fused_projections,
@@ -38,6 +38,8 @@ pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
         values_beyond_f16,
         row_copies,
         sampling,
+        log_probabilities,
+        pools,
     ];
     groups.iter().flat_map(|cases| cases(tuning)).collect()
 }
@@ -194,4 +196,14 @@ pub(crate) fn row_copies(_: &Tuning) -> Vec<Case> {
 pub(crate) fn sampling(tuning: &Tuning) -> Vec<Case> {
     // The last is Gemma's: lavapipe ends what goes around more than 65,535 times, and says nothing.
     [40, 255, 3000, 262_144].map(|vocab| cases::sample(tuning, vocab)).into()
+}
+
+pub(crate) fn log_probabilities(tuning: &Tuning) -> Vec<Case> {
+    // Fewer tokens than can be asked for, too.
+    let case = |vocab| [true, false].map(|of_ids| cases::log_probabilities(tuning, vocab, of_ids));
+    [9, 255, 3000].into_iter().flat_map(case).collect()
+}
+
+pub(crate) fn pools(_: &Tuning) -> Vec<Case> {
+    [(1, 4), (33, 260), (130, 64)].map(|(t, d)| cases::pool_rows(t, d)).into()
 }

@@ -18,3 +18,4 @@ mod persist;
 mod prefix;
 mod sampling;
 mod schedules;
+mod tool_calls;

@@ -8,4 +8,6 @@ mod stop;
 mod support;
 mod template;
 mod tokenizer;
+mod tool_calls;
+mod tool_prompts;
 mod transcripts;

@@ -44,7 +44,7 @@ impl World {
         let text = self.template.render(messages, options).unwrap();
         let ids = self.transcripts.encode_prompt(&text).unwrap();
         let add_generation_prompt = options.add_generation_prompt;
-        Prompt { messages: Some(messages.clone()), add_generation_prompt, text: Some(text), ids }
+        Prompt { messages: Some(messages.clone()), add_generation_prompt, text: Some(text), ids, tools: None }
     }
 
     /// Computes a prompt and its answer, which ends with a control token.

@@ -7,7 +7,9 @@ use pagewise::engine::EngineOptions;
 use pagewise::gguf::{FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::kv::GroupConfig;
-use pagewise::model::{Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions, RowMask};
+use pagewise::model::{
+    Batch, BatchLimits, CpuModel, Forward, GpuModel, Logits, ModelConfig, ModelOptions, RowMask, StepExtras,
+};
 use pagewise::model::{
     Choice, DeviceInfo, Precision, TUNING_BUDGET_MS, TuningSource, autotune, load_cpu, load_gpu, plan, tuning_key,
 };
@@ -261,6 +263,20 @@ impl Forward for NativeModel {
         match self {
             NativeModel::Cpu(model) => model.collect().await,
             NativeModel::Gpu(model) => model.collect().await,
+        }
+    }
+
+    fn take_extras(&mut self) -> StepExtras {
+        match self {
+            NativeModel::Cpu(model) => model.take_extras(),
+            NativeModel::Gpu(model) => model.take_extras(),
+        }
+    }
+
+    fn pool_width(&self) -> Option<usize> {
+        match self {
+            NativeModel::Cpu(model) => model.pool_width(),
+            NativeModel::Gpu(model) => model.pool_width(),
         }
     }
 

@@ -1,8 +1,11 @@
 //! `generate`: continues a text or answers a conversation.
 
 use crate::device::{self, DeviceArgs, MemoryArgs, NativeModel};
-use crate::{output, template};
-use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, Usage};
+use crate::output::{self, printable};
+use crate::template;
+use pagewise::engine::{
+    Engine, EngineOptions, Event, FinishReason, Request, SamplingParams, Timings, TokenLogprob, TokenLogprobs, Usage,
+};
 use pagewise::gguf::Gguf;
 use pagewise::model::{Logits, ModelOptions};
 use pagewise::text::{Constraint, Schema, Tokenizer};
@@ -37,6 +40,10 @@ pub(crate) struct Args {
     /// Draw no other tokens than these (repeatable).
     #[arg(long, value_name = "ID")]
     allowed_token_id: Vec<u32>,
+    /// Tell how probable each token was, and so many of the most probable ones, under the model's own distribution: at the
+    /// end, or under `logprobs` with --json.
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u8).range(0..=20))]
+    logprobs: Option<u8>,
     #[command(flatten)]
     constraint: ConstraintArgs,
     #[command(flatten)]
@@ -162,8 +169,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let answer = answer(model, tokenizer, args.device.engine_options(), request, !args.json)?;
     if args.json {
         output::print_json(&answer.to_json(seed));
-    } else if !answer.text.ends_with('\n') {
-        output::print("\n");
+    } else {
+        if !answer.text.ends_with('\n') {
+            output::print("\n");
+        }
+        output::print(&answer.logprobs.iter().map(shown).collect::<String>());
     }
     Ok(())
 }
@@ -178,6 +188,7 @@ impl Args {
             allowed_token_ids: Some(self.allowed_token_id.clone()).filter(|ids| !ids.is_empty()),
             stop: self.stop.clone(),
             stop_token_ids: self.stop_token_id.clone(),
+            logprobs: self.logprobs.map(usize::from),
             ..Request::default()
         }
     }
@@ -198,8 +209,29 @@ fn seed_from_clock() -> u64 {
     since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()))
 }
 
+/// A token's line: its logprob, and the most probable ones with theirs.
+fn shown(logprobs: &TokenLogprobs) -> String {
+    let one = |token: &TokenLogprob| {
+        let text = printable(&String::from_utf8_lossy(&token.bytes));
+        format!("{:>9.4} {:>7} {text}", token.logprob, token.id)
+    };
+    let top = logprobs.top.iter().map(one).collect::<Vec<_>>().join("  ");
+    let between = if top.is_empty() { "" } else { "  |" };
+    format!("{}{between}{top}\n", one(&logprobs.token))
+}
+
+/// The same as JSON.
+fn logprobs_json(logprobs: &TokenLogprobs) -> Json {
+    let one = |token: &TokenLogprob| json!({ "id": token.id, "logprob": token.logprob, "bytes": token.bytes });
+    let mut json = one(&logprobs.token);
+    json["top_logprobs"] = logprobs.top.iter().map(one).collect();
+    json
+}
+
 struct Answer {
     ids: Vec<u32>,
+    /// One per id, if they were asked for.
+    logprobs: Vec<TokenLogprobs>,
     text: String,
     reason: FinishReason,
     usage: Usage,
@@ -209,7 +241,7 @@ struct Answer {
 
 impl Answer {
     fn to_json(&self, seed: u64) -> Json {
-        json!({
+        let mut json = json!({
             "ids": self.ids,
             "text": self.text,
             "finish_reason": self.reason.name(),
@@ -217,7 +249,11 @@ impl Answer {
             "timings": self.timings,
             "seed": seed,
             "adapter": self.adapter,
-        })
+        });
+        if !self.logprobs.is_empty() {
+            json["logprobs"] = self.logprobs.iter().map(logprobs_json).collect();
+        }
+        json
     }
 }
 
@@ -234,19 +270,20 @@ fn answer(
     let start = Instant::now();
     let now = || 1e3 * start.elapsed().as_secs_f64();
     engine.submit(request, now())?;
-    let (mut ids, mut text) = (Vec::new(), String::new());
+    let (mut ids, mut text, mut logprobs) = (Vec::new(), String::new(), Vec::new());
     while engine.has_work() {
         for event in block_on(engine.step(now)) {
             match event {
-                Event::Text { text: more, ids: more_ids, .. } => {
+                Event::Text { text: more, ids: more_ids, logprobs: more_logprobs, .. } => {
                     if streams && !more.is_empty() {
                         output::print_foreign(&more);
                     }
                     text.push_str(&more);
                     ids.extend(more_ids);
+                    logprobs.extend(more_logprobs);
                 }
                 Event::Finished { reason, usage, timings, .. } => {
-                    return Ok(Answer { ids, text, reason, usage, timings, adapter });
+                    return Ok(Answer { ids, logprobs, text, reason, usage, timings, adapter });
                 }
                 Event::Progress { .. } => {}
                 Event::Failed { error, .. } => return Err(error),

@@ -10,6 +10,8 @@ mod detokenize;
 #[cfg(not(target_arch = "wasm32"))]
 mod device;
 #[cfg(not(target_arch = "wasm32"))]
+mod embed;
+#[cfg(not(target_arch = "wasm32"))]
 mod explain;
 #[cfg(not(target_arch = "wasm32"))]
 mod generate;
@@ -30,7 +32,9 @@ mod tuning;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod cli {
-    use crate::{bench, chat, detokenize, explain, generate, inspect, logits, memory, output, template, tokenize};
+    use crate::{
+        bench, chat, detokenize, embed, explain, generate, inspect, logits, memory, output, template, tokenize,
+    };
     use clap::{Parser, Subcommand};
     use std::process::ExitCode;
 
@@ -50,6 +54,7 @@ mod cli {
         Template(template::Args),
         Logits(logits::Args),
         Generate(generate::Args),
+        Embed(embed::Args),
         Chat(chat::Args),
         Bench(bench::Args),
         Explain(explain::Args),
@@ -64,6 +69,7 @@ mod cli {
             Command::Template(args) => output::finish(template::run(&args), args.json),
             Command::Logits(args) => output::finish(logits::run(&args), args.json),
             Command::Generate(args) => output::finish(generate::run(&args), args.json),
+            Command::Embed(args) => output::finish(embed::run(&args), args.json),
             Command::Chat(args) => output::finish(chat::run(&args), args.json),
             Command::Bench(args) => output::finish(bench::run(&args), args.json),
             Command::Explain(args) => output::finish(explain::run(&args), args.json),

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 pub use attention::{AttentionShape, attention, copy_rows, store_of_values_beyond_f16};
 pub use projection::{embed, fused_projection, norms, projection, projection_in_bytes, projection_in_f16, rounded};
-pub use sampling::sample;
+pub use sampling::{log_probabilities, pool_rows, sample};
 
 use super::{TOKEN_WORDS, random::Random, word};
 use crate::compute::{BufferId, CpuExecutor, Executor, Gpu, GpuExecutor, Purpose, Recording, Step};

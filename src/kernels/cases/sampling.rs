@@ -1,8 +1,11 @@
-//! Cases of the logits' edits and the draw.
+//! Cases of the logits' edits, the draw, what is told of it, and pooling.
 
 use super::{Builder, Case, step};
 use crate::compute::{Purpose, RowClass, Step, Tuning};
-use crate::kernels::{EDIT_WORDS, EditLogits, SAMPLING_WORDS, Sample, mask_words, word};
+use crate::kernels::{
+    DrawnLogits, EDIT_WORDS, EditLogits, MAX_TOP_LOGITS, PoolRows, SAMPLING_WORDS, SCORE_WORDS, Sample, TopLogits,
+    mask_words, top_word, word,
+};
 
 /// Rows with every kind of sampling, after edits; the last ones draw from what a mask allows: a few tokens, one whose logit
 /// is edited to be forbidden, and of a row that is broken.
@@ -53,7 +56,57 @@ pub fn sample(tuning: &Tuning, vocab: usize) -> Case {
     let num_edits = word(edits.len() / EDIT_WORDS);
     let edits = b.input("edits", edits);
     let ids = b.recording.buffer("ids", rows.len(), Purpose::Scratch);
-    b.recording.dispatch(EditLogits { vocab }, &[edits, samplings, logits], RowClass::Any);
+    let originals = b.recording.buffer("originals", num_edits as usize, Purpose::Scratch);
+    b.recording.dispatch(EditLogits { vocab }, &[edits, samplings, logits, originals], RowClass::Any);
     b.recording.dispatch(Sample::new(vocab, tuning), &[logits, samplings, masks, ids], RowClass::Any);
     b.finish(format!("sample vocab={vocab}"), Step { num_edits, ..step(rows.len()) }, vec![ids], true)
+}
+
+/// Rows that want from none to all of the log-probabilities that there can be, with equal logits among them, drawn greedily
+/// after edits that take the place of the best token from it. `of_ids` looks at the tokens, else at their scores.
+pub fn log_probabilities(tuning: &Tuning, vocab: usize, of_ids: bool) -> Case {
+    const TOPS: [Option<u32>; 5] = [None, Some(0), Some(5), Some(20), None];
+    let mut b = Builder::new();
+    let mut values = b.random.floats(TOPS.len() * vocab);
+    values.iter_mut().for_each(|bits| *bits = (8.0 * f32::from_bits(*bits)).to_bits());
+    for row in values.chunks_exact_mut(vocab) {
+        // The best, three times, and one that an edit brings above it.
+        [2, vocab / 2, vocab - 1].iter().for_each(|&token| row[token] = 9.0_f32.to_bits());
+        row[4] = 1.5_f32.to_bits();
+    }
+    let rows = || 0..word(TOPS.len());
+    let edits: Vec<u32> =
+        rows().flat_map(|row| [row, 5, 0, 0, 1.0_f32.to_bits(), row, 4, 0, 0, 9_f32.to_bits()]).collect();
+    // The last two rows draw what no edit changed.
+    let edits = edits[..3 * 2 * EDIT_WORDS].to_vec();
+    let num_edits = word(edits.len() / EDIT_WORDS);
+    let sampling = [0, 0, 1.0_f32.to_bits(), 0, 1.0_f32.to_bits(), 0, 0, 0, 0, 0, 0];
+    let logits = b.input("logits", values);
+    let tops = b.input("tops", TOPS.iter().map(|top| top.map_or(0, |num| top_word(num, num_edits))).collect());
+    let edits = b.input("edits", edits);
+    let samplings = b.input("samplings", rows().flat_map(|_| sampling).collect());
+    let mut scratch = |label: &str, words| b.recording.buffer(label, words, Purpose::Scratch);
+    let originals = scratch("originals", num_edits as usize);
+    let (masks, ids) = (scratch("masks", mask_words(vocab)), scratch("ids", TOPS.len()));
+    let (top_ids, scores) =
+        (scratch("top ids", TOPS.len() * MAX_TOP_LOGITS), scratch("scores", TOPS.len() * SCORE_WORDS));
+    b.recording.dispatch(TopLogits::new(vocab, tuning), &[logits, tops, top_ids, scores], RowClass::Tops);
+    b.recording.dispatch(EditLogits { vocab }, &[edits, samplings, logits, originals], RowClass::Any);
+    b.recording.dispatch(Sample::new(vocab, tuning), &[logits, samplings, masks, ids], RowClass::Any);
+    let drawn = [logits, ids, edits, originals, tops, scores];
+    b.recording.dispatch(DrawnLogits { vocab }, &drawn, RowClass::Tops);
+    let step = Step { num_edits, num_tops: 3, ..step(TOPS.len()) };
+    let outputs = if of_ids { vec![ids, top_ids] } else { vec![scores] };
+    b.finish(format!("log-probabilities vocab={vocab}"), step, outputs, of_ids)
+}
+
+/// Pools of one row, of several and of all.
+pub fn pool_rows(t: usize, d: usize) -> Case {
+    let mut b = Builder::new();
+    let x = b.floats("x", t * d);
+    let pools = [[0, t], [t - 1, 1], [t / 2, t - t / 2]];
+    let words = b.input("pools", pools.as_flattened().iter().map(|&value| word(value)).collect());
+    let y = b.recording.buffer("y", pools.len() * d, Purpose::Scratch);
+    b.recording.dispatch(PoolRows { d }, &[x, words, y], RowClass::Pools);
+    b.finish(format!("pool_rows t={t} d={d}"), Step { num_pools: word(pools.len()), ..step(t) }, vec![y], false)
 }

@@ -1,0 +1,92 @@
+/**
+ * `engine.embeddings`: OpenAI's embeddings, made of a decoder's hidden states.
+ */
+
+import type { WorkerClient } from './client.js';
+import { REQUEST_OPTIONS } from './completions.js';
+import { checkEmbeddingRequest } from './embedding-request.js';
+import type { CreateEmbeddingResponse, EmbeddingCreateParams } from './embedding-types.js';
+import { PagewiseError } from './errors.js';
+import { checkOptions } from './options.js';
+import type { EngineRequest } from './protocol.js';
+import type { EngineInfo, RequestOptions } from './types.js';
+
+/** Texts of a request that are with the engine at once: it works on as many, and others wait no longer. */
+const MAX_AT_ONCE = 8;
+
+/** Requests to embed texts. */
+export class Embeddings {
+  readonly #client: WorkerClient;
+  readonly #info: EngineInfo;
+
+  /** @internal */
+  constructor(client: WorkerClient, info: EngineInfo) {
+    this.#client = client;
+    this.#info = info;
+  }
+
+  /**
+   * Embeds texts: of each, the mean of its tokens' last hidden states, scaled to length 1. A model that was trained to
+   * answer gives embeddings of middling quality; what is alike is near all the same.
+   *
+   * Rejects with a {@link PagewiseError}: `bad_request` names the field, `context_too_long` where a text does not fit,
+   * `unsupported_model` where the file asks for another pooling, and as {@link ChatCompletions.create} does.
+   */
+  async create(params: EmbeddingCreateParams, options?: RequestOptions): Promise<CreateEmbeddingResponse> {
+    const { signal, onQueued } = checkOptions('create', options, REQUEST_OPTIONS);
+    const { requests, isBase64 } = checkEmbeddingRequest(params, [this.#info.id, this.#info.name]);
+    const controller = new AbortController();
+    const onAbort = (): void => controller.abort(signal?.reason);
+    signal?.addEventListener('abort', onAbort);
+    if (signal?.aborted === true) onAbort();
+    const data: CreateEmbeddingResponse['data'] = [];
+    let promptTokens = 0;
+    let next = 0;
+    const work = async (): Promise<void> => {
+      for (let index = next++; index < requests.length; index = next++) {
+        const { values, numTokens } = await this.#embed(requests[index] as EngineRequest, controller.signal, onQueued);
+        data[index] = { object: 'embedding', index, embedding: isBase64 ? base64(values) : values };
+        promptTokens += numTokens;
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
+    } catch (error) {
+      // The others are computed for nothing.
+      controller.abort();
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+    const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+    return { object: 'list', data, model: this.#info.id, usage };
+  }
+
+  async #embed(
+    request: EngineRequest,
+    signal: AbortSignal,
+    onQueued: (() => void) | undefined,
+  ): Promise<{ values: number[]; numTokens: number }> {
+    const generation = await this.#client.generate(request, signal);
+    onQueued?.();
+    for (;;) {
+      const event = await generation.next();
+      if (event.kind !== 'finished') continue;
+      if (event.embedding === undefined) throw new PagewiseError('wrong_result', 'the engine gave no embedding');
+      return { values: event.embedding, numTokens: event.usage.prompt_tokens };
+    }
+  }
+}
+
+/** Numbers as the bytes of little-endian f32, in base64. */
+function base64(values: readonly number[]): string {
+  const view = new DataView(new ArrayBuffer(4 * values.length));
+  for (const [index, value] of values.entries()) view.setFloat32(4 * index, value, true);
+  // In pieces: a call takes only so many arguments.
+  const bytes = new Uint8Array(view.buffer);
+  let binary = '';
+  for (let start = 0; start < bytes.length; start += 4096) {
+    binary += String.fromCharCode(...bytes.subarray(start, start + 4096));
+  }
+  return btoa(binary);
+}
