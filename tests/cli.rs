@@ -204,7 +204,8 @@ fn bench_counts_what_a_step_does() {
     let number = |key: &str| step[key].as_u64().unwrap();
     // 4 layers; an embedding and a norm before them, rows, output matrix and sampling after them.
     assert!(number("num_dispatches_per_layer") <= 9, "{step}");
-    assert_eq!(number("num_dispatches"), 4 * number("num_dispatches_per_layer") + 5);
+    // A context as short as this is not split, so that the layers have nothing to merge.
+    assert_eq!(number("num_dispatches"), 4 * (number("num_dispatches_per_layer") - 1) + 5);
     // Matrices in f16: [128, 320] out, and per layer q, k, v, output, gate, up and down of 4 heads over 2, 256 inside.
     let layer = 128 * (128 + 64 + 64 + 128 + 3 * 256);
     assert_eq!(number("weight_bytes"), 2 * (128 * 320 + 4 * layer));

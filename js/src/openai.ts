@@ -3,34 +3,11 @@
  */
 
 import type { ChatLogprobs, CompletionLogprobs } from './logprob-types.js';
+import type { ChatRequestMessage } from './message-types.js';
 import type { ResponseFormat } from './response-format.js';
-import type {
-  ChatTool,
-  ChatToolCallMessage,
-  ChatToolMessage,
-  ToolCall,
-  ToolCallDelta,
-  ToolCallError,
-  ToolChoice,
-} from './tool-types.js';
+import type { ChatTool, ToolCall, ToolCallDelta, ToolCallError, ToolChoice } from './tool-types.js';
 
-/** A text part of a message's content. */
-export interface ContentPartText {
-  /** Always `text`: other kinds are an error. */
-  type: 'text';
-  /** The text. */
-  text: string;
-  /** Ends a prefix that is worth keeping. */
-  cache_control?: CacheControl | null;
-}
-
-/** Marks the end of a prefix: what the prompt has up to here is kept for a time, counted from its last use. */
-export interface CacheControl {
-  /** Always `ephemeral`. */
-  type: 'ephemeral';
-  /** How long: 5 minutes (the default) or 1 hour. */
-  ttl?: '5m' | '1h';
-}
+export type * from './message-types.js';
 
 /** How a request uses the prefix cache: Pagewise's own. It never changes the answer. `null` means the default. */
 export interface RequestCacheOptions {
@@ -47,26 +24,6 @@ export interface RequestCacheOptions {
   /** What the prompt up to its last `cache_control` is called by `engine.cache.prefixes()`; up to 256 bytes. */
   name?: string | null;
 }
-
-/** Who speaks; see also {@link ChatToolMessage}. */
-export type Role = 'system' | 'developer' | 'user' | 'assistant';
-
-/** One message of a conversation. */
-export interface ChatMessage {
-  /** Who speaks; `developer` is rendered as `system`. */
-  role: Role;
-  /** Text, or text parts that are joined. */
-  content: string | readonly ContentPartText[];
-  /** Name of the speaker, for templates that show it. */
-  name?: string;
-  /** Always null, as in answers. */
-  refusal?: null;
-  /** Ends a prefix that is worth keeping. */
-  cache_control?: CacheControl | null;
-}
-
-/** One message of a conversation that may have calls and their results. */
-export type ChatRequestMessage = ChatMessage | ChatToolCallMessage | ChatToolMessage;
 
 /** Options of streaming. */
 export interface StreamOptions {

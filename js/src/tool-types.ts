@@ -2,7 +2,7 @@
  * Functions that a model may call, and its calls: OpenAI's shapes.
  */
 
-import type { CacheControl, ContentPartText } from './openai.js';
+import type { CacheControl, ContentPartText } from './message-types.js';
 
 /** A function that the model may call. */
 export interface FunctionDefinition {

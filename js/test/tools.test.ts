@@ -198,5 +198,6 @@ test('toolFormat is one of those that are known', async () => {
     message: expect.stringContaining('toolFormat'),
   });
   await load('llama3');
-  expect(worker.received[0]).toMatchObject({ type: 'load', options: { toolFormat: 'llama3' } });
+  const sent = worker.received.find((message) => message.type === 'load');
+  expect(sent).toMatchObject({ options: { toolFormat: 'llama3' } });
 });

@@ -4,6 +4,7 @@
 //! error object `{code, message}`. Everything runs in one worker. While [`WasmEngine::step`] is pending the engine is
 //! borrowed, and any other call on it would throw: the worker queues what arrives meanwhile.
 
+mod answers;
 mod cache;
 mod describe;
 mod engine;

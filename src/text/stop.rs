@@ -52,7 +52,7 @@ impl StopStrings {
 }
 
 /// Length of the longest end of `text` that `stop` begins with, in bytes.
-fn overlap(text: &str, stop: &str) -> usize {
+pub(super) fn overlap(text: &str, stop: &str) -> usize {
     let longest = text.len().min(stop.len() - 1);
     (1..=longest).rev().find(|&len| text.as_bytes().ends_with(&stop.as_bytes()[..len])).unwrap_or(0)
 }

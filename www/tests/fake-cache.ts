@@ -6,7 +6,7 @@ import type { CacheBlock, CacheEvent, CachePrefix, CacheStats } from '../../js/s
 import type {
   ChatCompletion,
   ChatCompletionCreateParamsNonStreaming,
-  ChatMessage,
+  ChatRequestMessage,
   StepTrace,
 } from '../../js/src/types';
 
@@ -26,7 +26,7 @@ export function fakeTokenize(text: string): number[] {
 export const fakeDetokenize = (ids: readonly number[]): string => ids.map((id) => words[id] ?? '').join('');
 
 /** The messages as a text: `<role> content` one after another. */
-export function fakeTemplate(messages: readonly ChatMessage[]): string {
+export function fakeTemplate(messages: readonly ChatRequestMessage[]): string {
   return messages.map(({ role, content }) => `<${role}> ${String(content)}`).join(' ');
 }
 

@@ -12,7 +12,7 @@ import type {
   ChatCompletionChunk,
   ChatCompletionCreateParams,
   ChatCompletionCreateParamsStreaming,
-  ChatMessage,
+  ChatRequestMessage,
   Completion,
   CompletionCreateParamsNonStreaming,
   EngineInfo,
@@ -111,7 +111,7 @@ export class Engine {
     this.cache = Object.assign(new FakeCache(Math.ceil(info.contextLength / 16)), { explain: this.explain.bind(this) });
   }
 
-  applyTemplate = (messages: readonly ChatMessage[]): Promise<string> => Promise.resolve(fakeTemplate(messages));
+  applyTemplate = (messages: readonly ChatRequestMessage[]): Promise<string> => Promise.resolve(fakeTemplate(messages));
   /** A token for each word. */
   tokenize = (text: string): Promise<number[]> => Promise.resolve(fakeTokenize(text));
   detokenize = (ids: readonly number[]): Promise<string> => Promise.resolve(fakeDetokenize(ids));
@@ -150,7 +150,7 @@ export class Engine {
   }
 
   /** What the cache has of some messages: the longest beginning, in words, that something computed has too. */
-  private lookUp(messages: readonly ChatMessage[]): { prompt: number; cached: number; miss: CacheMiss | null } {
+  private lookUp(messages: readonly ChatRequestMessage[]): { prompt: number; cached: number; miss: CacheMiss | null } {
     const wanted = words(fakeTemplate(messages));
     const prompt = fakeOptions.promptTokens ?? wanted.length;
     const shared = this.computed.map((text) => {

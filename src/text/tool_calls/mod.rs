@@ -6,6 +6,7 @@
 
 mod call_log;
 mod conversation;
+mod delta;
 mod format;
 mod grammar;
 mod ids;
@@ -18,10 +19,11 @@ mod stream;
 
 pub use call_log::{CallLog, ToldAnswer};
 pub use conversation::{ToolSupport, render_chat};
+pub use delta::{ToolCallError, ToolCallErrorKind, ToolDelta};
 pub use format::ToolFormat;
 pub use grammar::{ToolChoice, ToolGrammar, ToolSchema};
 pub use ids::call_ids_key;
-pub use stream::{ToolCallError, ToolCallErrorKind, ToolDelta, ToolStream};
+pub use stream::ToolStream;
 
 use serde_json::Value;
 

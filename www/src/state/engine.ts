@@ -128,7 +128,7 @@ async function complete(engine: Engine, messages: readonly ChatMessage[], signal
     { messages: [...messages], temperature: 0, max_tokens: SUMMARY_TOKENS },
     { signal },
   );
-  return choices[0]?.message.content.trim() ?? '';
+  return choices[0]?.message.content?.trim() ?? '';
 }
 
 /** Models that are kept on this device. */
