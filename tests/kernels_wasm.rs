@@ -7,7 +7,7 @@
 mod kernel_cases;
 
 use kernel_cases::{Cases, TUNINGS};
-use pagewise::compute::{Gpu, GpuOptions};
+use pagewise::compute::{Gpu, GpuOptions, Tuning};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -33,9 +33,13 @@ extern "C" {
 }
 
 async fn check(cases: Cases) {
+    check_with(&TUNINGS, cases).await;
+}
+
+async fn check_with(tunings: &[Tuning], cases: Cases) {
     request_subgroups();
     let mut failures = Vec::new();
-    for tuning in TUNINGS {
+    for &tuning in tunings {
         let options = GpuOptions { tuning: Some(tuning), subgroups: true, ..GpuOptions::default() };
         let gpu = Gpu::open(&options).await.unwrap();
         for case in cases(&tuning).into_iter().filter(|case| gpu.has_f16() || !case.needs_f16()) {
@@ -50,7 +54,8 @@ async fn check(cases: Cases) {
 
 #[wasm_bindgen_test]
 async fn projections_of_every_format() {
-    check(kernel_cases::projections_of_every_format).await;
+    // A format's piece is the same in every kernel, tiles meet all of them natively, and compiling takes most of the time.
+    check_with(&[TUNINGS[0], TUNINGS[2]], kernel_cases::projections_of_every_format).await;
 }
 
 #[wasm_bindgen_test]

@@ -156,7 +156,10 @@ fn an_end_is_drawn_only_where_the_grammar_accepts() {
     for salt in 0..30 {
         let answer = setup(true).answer(&constrained(regex("(ab)+"), 40, salt));
         let text = answer.text.clone();
-        assert!(answer.reason() == Some(FinishReason::Length) || !text.is_empty() && text.len().is_multiple_of(2), "{text}");
+        assert!(
+            answer.reason() == Some(FinishReason::Length) || !text.is_empty() && text.len().is_multiple_of(2),
+            "{text}"
+        );
         assert!(text.as_bytes().chunks(2).all(|pair| b"ab".starts_with(pair)), "{text}");
         let has_end = answer.ids.contains(&END);
         assert_eq!(has_end, answer.reason() == Some(FinishReason::Stop), "it could always go on");
