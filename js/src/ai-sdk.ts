@@ -198,6 +198,11 @@ async function* partsOf(
       if (text !== '') yield { type: 'text-delta', id: TEXT, delta: text };
       const deltas = (choice?.delta as { tool_calls?: CallDelta[] } | undefined)?.tool_calls ?? [];
       for (const delta of deltas) yield* callParts(calls, delta);
+      // What could not be read is text, and no call: it was written once more as such.
+      const broken = (choice as { tool_call_error?: { index: number | null } } | undefined)?.tool_call_error;
+      const open = typeof broken?.index === 'number' ? calls.get(broken.index) : undefined;
+      if (open !== undefined) yield { type: 'tool-input-end', id: open.id };
+      if (typeof broken?.index === 'number') calls.delete(broken.index);
       raw = choice?.finish_reason ?? raw;
       if (!chunk.usage) continue;
       if (isOpen) yield { type: 'text-end', id: TEXT };

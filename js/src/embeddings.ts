@@ -39,12 +39,17 @@ export class Embeddings {
     const onAbort = (): void => controller.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted === true) onAbort();
+    const start = performance.now();
     const data: CreateEmbeddingResponse['data'] = [];
     let promptTokens = 0;
     let next = 0;
     const work = async (): Promise<void> => {
       for (let index = next++; index < requests.length; index = next++) {
-        const { values, numTokens } = await this.#embed(requests[index] as EngineRequest, controller.signal, onQueued);
+        const { values, numTokens } = await this.#embed(
+          inTime(requests[index] as EngineRequest, performance.now() - start),
+          controller.signal,
+          onQueued,
+        );
         data[index] = { object: 'embedding', index, embedding: isBase64 ? base64(values) : values };
         promptTokens += numTokens;
       }
@@ -76,6 +81,16 @@ export class Embeddings {
       return { values: event.embedding, numTokens: event.usage.prompt_tokens };
     }
   }
+}
+
+/** A request that has some of its time behind it: what a caller allows is for all texts together. */
+function inTime(request: EngineRequest, passedMs: number): EngineRequest {
+  const left = { ...request };
+  for (const name of ['deadlineMs', 'totalTimeoutMs'] as const) {
+    const allowed = left[name];
+    if (allowed !== undefined) left[name] = Math.max(0, Math.floor(allowed - passedMs));
+  }
+  return left;
 }
 
 /** Numbers as the bytes of little-endian f32, in base64. */

@@ -79,6 +79,7 @@ const isPolicy = either(
   shape({ kind: is('lru') }),
   shape({ kind: is('tail_aware'), ttftTargetMs: isCount, prefillTokensPerS: isCount, nextTurnTokens: isCount }),
 );
+const isTool = shape({ type: is('function'), function: shape({ name: isText }) });
 const isRequest = shape({
   input: isInput,
   numChoices: (value) => isCount(value) && value >= 1 && value <= 16,
@@ -89,7 +90,7 @@ const isRequest = shape({
   logitBias: listOf(listOf(isNumber)),
   allowedTokenIds: optional(listOf(isTokenId)),
   constraint: optional(isConstraint),
-  tools: optional(shape({ list: listOf(isRecord), isRequired: isFlag, only: optional(isCount), isParallel: isFlag })),
+  tools: optional(shape({ list: listOf(isTool), isRequired: isFlag, only: optional(isCount), isParallel: isFlag })),
   logprobs: optional(isCount),
   embeds: optional(isFlag),
   cache: isCacheOptions,

@@ -2,6 +2,7 @@
  * OpenAI's HTTP API over an engine: a request in, a response out. No server, no service worker; see `route.ts` for that.
  */
 
+import { unlessAborted } from './abort.js';
 import { randomId } from './completions.js';
 import type { Engine } from './engine.js';
 import { isObject, show } from './fields.js';
@@ -91,7 +92,7 @@ export async function answerRequest(
     const route = pathname.startsWith(path) ? routeOf(pathname.slice(path.length)) : undefined;
     if (route === undefined) throw notFound(request, pathname, path);
     if (request.method !== route.method) throw wrongMethod(request, route.method);
-    Object.assign(headers, queueHeaders(await engine.metrics()));
+    Object.assign(headers, queueHeaders(await unlessAborted(engine.metrics(), request.signal)));
     return await route.answer(exchange);
   } catch (error) {
     // Nobody reads what is answered now.

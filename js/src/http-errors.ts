@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<ErrorCode, Kind>> = {
   storage_full: gone,
   network: gone,
   wrong_result: broken,
-  unsupported_model: broken,
+  unsupported_model: { status: 400, type: INVALID, isWorthRetrying: false },
   corrupt_model: broken,
 };
 

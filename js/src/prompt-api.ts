@@ -13,11 +13,12 @@
  * @module
  */
 
+import { unlessAborted } from './abort.js';
 import type { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
 import { bad, isObject, show } from './fields.js';
 import { type LanguageModelMessage, notSupported, quotaExceeded, toException, toMessages } from './prompt-input.js';
-import { countTokens, LanguageModelSession, type Sampling, unlessAborted, warm } from './prompt-session.js';
+import { countTokens, LanguageModelSession, type Sampling, warm } from './prompt-session.js';
 import type { LoadOptions } from './types.js';
 
 export type {

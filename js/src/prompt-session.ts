@@ -6,6 +6,7 @@
  * its blocks for ever; what is used last is given up last as it is.
  */
 
+import { unlessAborted } from './abort.js';
 import { ConversationBudget } from './budget.js';
 import type { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
@@ -247,14 +248,4 @@ export async function warm(engine: Engine, messages: readonly ChatMessage[], sig
   } catch (error) {
     if (!(error instanceof PagewiseError) || error.code !== 'bad_request') throw error;
   }
-}
-
-/** Waits for `promise`, or throws the signal's reason as soon as it is aborted. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason);
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -3,7 +3,7 @@
  */
 
 import { cancelledError, type ErrorCode, PagewiseError } from './errors.js';
-import { isObject, show } from './fields.js';
+import { bad, isObject, show } from './fields.js';
 import type { ChatCompletionCreateParams, CompletionCreateParams, RequestTimeouts, Usage } from './openai.js';
 import { type NetworkEnvironment, TransientError, withRetries } from './retry.js';
 import { eventData } from './sse-reader.js';
@@ -22,6 +22,9 @@ export interface RemoteOptions {
 
 /** Fields that say nothing to another server: what they do does not change the answer, or is done here. */
 const OURS = ['priority', 'deadline_ms', 'timeout_ms', 'cache', 'prompt_cache_key'] as const;
+
+/** What servers know under other names, in other languages or not at all: an answer without it would be another one. */
+const LOCAL_ONLY = ['grammar', 'regex', 'allowed_token_ids', 'stop_token_ids'] as const;
 
 /** What a server sends, before it is ours. */
 export type RawAnswer = Record<string, unknown>;
@@ -204,6 +207,10 @@ function withUsage(answer: RawAnswer): RawAnswer {
 
 function withoutOurs(params: object): Record<string, unknown> {
   const sent: Record<string, unknown> = { ...params };
+  const unknown = LOCAL_ONLY.find((name) => sent[name] !== undefined && sent[name] !== null);
+  if (unknown !== undefined) throw bad(`${unknown}: only on this device; servers read it differently or not at all`);
+  // vLLM's name, and llama.cpp's.
+  if (typeof sent.repetition_penalty === 'number') sent.repeat_penalty = sent.repetition_penalty;
   for (const name of OURS) delete sent[name];
   if (Array.isArray(sent.messages)) sent.messages = sent.messages.map(withoutMarks);
   return sent;

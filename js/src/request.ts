@@ -117,6 +117,12 @@ function checkPrompt(prompt: unknown): EngineRequest['input'] {
   if (typeof prompt === 'string') return { text: prompt };
   if (!Array.isArray(prompt)) throw bad(`prompt: a string or a list of token ids is needed, ${show(prompt)} given`);
   if (prompt.length === 0) throw bad('prompt: an empty list of token ids');
+  // OpenAI takes a list of prompts; of one it is clear what is meant.
+  const [first] = prompt;
+  if (typeof first === 'string' || Array.isArray(first)) {
+    if (prompt.length === 1) return checkPrompt(first);
+    throw bad(`prompt: one prompt a request is supported, a list of ${prompt.length} given`);
+  }
   return { ids: Array.from(prompt, (id) => tokenId('prompt', id)) };
 }
 

@@ -182,3 +182,31 @@ test('streamed calls of tools are put together', async () => {
   expect(content).toEqual([{ type: 'tool-call', toolCallId: 'a', toolName: 'weather', input: '{"city":"Rome"}' }]);
   expect(finishReason).toEqual({ unified: 'tool-calls', raw: 'tool_calls' });
 });
+
+test('a call that could not be read is text, and no call', async () => {
+  const head = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm' } as const;
+  const piece = (delta: object, more: object = {}): unknown => {
+    return { ...head, choices: [{ index: 0, delta, finish_reason: null, logprobs: null, ...more }] };
+  };
+  const usage = {
+    prompt_tokens: 3,
+    completion_tokens: 2,
+    total_tokens: 5,
+    prompt_tokens_details: { cached_tokens: 0 },
+  };
+  const begun = { index: 0, id: 'a', type: 'function', function: { name: 'weather', arguments: '{"c":' } };
+  const tool_call_error = { code: 'malformed', message: 'no JSON', index: 0 };
+  const chunks = [
+    piece({ tool_calls: [begun] }),
+    piece({ content: '<tool_call>{"c":' }, { tool_call_error }),
+    piece({}, { finish_reason: 'stop' }),
+    { ...head, choices: [], usage },
+  ] as ChatCompletionChunk[];
+  async function* stream(): AsyncGenerator<ChatCompletionChunk> {
+    yield* chunks;
+  }
+  const model = createPagewise({ info: { id: 'm' }, chat: { completions: { create: async () => stream() } } })();
+  const { content, finishReason } = await model.doGenerate({ prompt: [] });
+  expect(content).toEqual([{ type: 'text', text: '<tool_call>{"c":' }]);
+  expect(finishReason.unified).toBe('stop');
+});

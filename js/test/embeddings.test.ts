@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { checkEmbeddingRequest } from '../src/embedding-request.js';
 import { createFetch, Engine, PagewiseError } from '../src/index.js';
 import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
@@ -81,4 +81,18 @@ test("OpenAI's clients find them under /v1/embeddings", async () => {
   ]);
   const dimensions = await post({ input: 'a', dimensions: 2 });
   expect((await dimensions.json()).error).toMatchObject({ param: 'dimensions', code: 'unsupported_parameter' });
+});
+
+test('a deadline is of the whole request, not of each text', async () => {
+  const { engine, worker } = await start();
+  vi.spyOn(performance, 'now').mockReturnValueOnce(0).mockReturnValue(400);
+  await engine.embeddings.create({ input: ['a', 'b'], deadline_ms: 1000, timeout_ms: { queue: 50, total: 300 } });
+  const sent = worker.received.flatMap((message) => (message.type === 'submit' ? [message.request] : []));
+  expect(
+    sent.map(({ deadlineMs, queueTimeoutMs, totalTimeoutMs }) => [deadlineMs, queueTimeoutMs, totalTimeoutMs]),
+  ).toEqual([
+    [600, 50, 0],
+    [600, 50, 0],
+  ]);
+  vi.restoreAllMocks();
 });

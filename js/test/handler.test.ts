@@ -395,3 +395,13 @@ describe("OpenAI's own client", () => {
     expect(() => createFetch(engine, { url: 'x' } as never)).toThrow(PagewiseError);
   });
 });
+
+test('an abort is heard while the engine does not say how busy it is', async () => {
+  const worker = new FakeWorker();
+  const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
+  vi.spyOn(engine, 'metrics').mockReturnValue(new Promise(() => undefined));
+  const leave = new AbortController();
+  const answered = handleRequest(engine, new Request('http://localhost/v1/models', { signal: leave.signal }));
+  leave.abort(new Error('left'));
+  await expect(answered).rejects.toThrow('left');
+});

@@ -25,6 +25,21 @@ const LOAD = {
 };
 const request = (more: object = {}): EngineRequest => checkTextRequest({ prompt: 'abc', ...more }, []).engineRequest;
 
+/** A function that may be called, and one whose arguments keep to a schema. */
+const TOOLS = {
+  list: [
+    { type: 'function', function: { name: 'a' } },
+    { type: 'function', function: { name: 'b', strict: true, parameters: { type: 'object' } } },
+  ],
+  isRequired: false,
+  isParallel: true,
+};
+/** Requests of other kinds than a plain text. */
+const MORE: object[] = [
+  { input: { messages: [{ role: 'user', content: 'Hi' }] }, tools: TOOLS, logprobs: 2 },
+  { input: { messages: [{ role: 'tool', content: '1', tool_call_id: 'x' }] }, numChoices: 2 },
+  { embeds: true, cache: { ...request().cache, enabled: false } },
+];
 const POLICY = { kind: 'tail_aware', ttftTargetMs: 200, prefillTokensPerS: 100, nextTurnTokens: 50 };
 const SCHEMA = { name: 'a', json: '{}', field: 'response_format' };
 const submitOf = (constraint: unknown, id = 5): object => {
@@ -131,6 +146,11 @@ describe('the worker', () => {
     [submitOf({ kind: 'json_schema', ...SCHEMA, json: {} }), 'submit: request'],
     [submitOf(null), 'submit: request'],
     [{ type: 'cacheExplain', id: 5, request: { ...request(), constraint: 'a+' } }, 'cacheExplain: request'],
+    [
+      { type: 'submit', id: 5, request: { ...request(), tools: { ...TOOLS, list: [{}] } }, name: 'x' },
+      'submit: request',
+    ],
+    [{ type: 'submit', id: 5, request: { ...request(), logprobs: -1 }, name: 'x' }, 'submit: request'],
     [{ type: 'cachePolicy', id: 5 }, 'cachePolicy: policy'],
     [{ type: 'cachePolicy', id: 5, policy: { kind: 'fifo' } }, 'cachePolicy: policy'],
     [{ type: 'cachePolicy', id: 5, policy: { ...POLICY, nextTurnTokens: -1 } }, 'cachePolicy: policy'],
@@ -544,6 +564,7 @@ describe('noise', () => {
         LOAD,
         { type: 'submit', request: request(), name: 'x' },
         submitOf({ kind: 'regex', pattern: 'a+', field: 'regex' }),
+        ...MORE.map((more) => ({ type: 'submit', request: { ...request(), ...more }, name: 'x' })),
         { type: 'cachePolicy', policy: POLICY },
         { type: 'tokenize', text: 'a', addSpecial: false, parseSpecial: false },
         { type: 'cacheRestore', data: new ArrayBuffer(4), cache: request().cache },

@@ -242,3 +242,15 @@ test('an engine for whoever wants one', async () => {
   const router = await load('prefer-local');
   expect((router.engine as Engine).info.id).toBe('fake-model');
 });
+
+test.each(['grammar', 'regex', 'allowed_token_ids', 'stop_token_ids'])(
+  'a server is not asked for %s, which it would not keep to',
+  async (name) => {
+    const sent = answers();
+    const router = await load('remote');
+    const value = name.endsWith('ids') ? [1] : 'a';
+    const asked = router.chat.completions.create({ messages, [name]: value } as never);
+    await expect(asked).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining(name) });
+    expect(sent).toEqual([]);
+  },
+);

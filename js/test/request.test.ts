@@ -270,10 +270,17 @@ describe('a text request', () => {
   test.each([
     [{}, 'prompt: a string or a list of token ids is needed'],
     [{ prompt: [] }, 'prompt: an empty list'],
-    [{ prompt: ['a'] }, 'prompt: token ids'],
+    [{ prompt: [{}] }, 'prompt: token ids'],
     [{ prompt: 'a', messages: [] }, 'messages is not supported; supported are prompt,'],
     [{ prompt: 'a', echo: true }, 'echo is not supported'],
   ])('%j is refused', (params, message) => {
     expect(refusal(() => checkTextRequest(params, []))).toContain(message);
   });
+});
+
+test('a list of one prompt is that prompt, of several an error', () => {
+  const input = (prompt: unknown) => checkTextRequest({ prompt }, ['m']).engineRequest.input;
+  expect([input(['a']), input([[1, 2]])]).toEqual([{ text: 'a' }, { ids: [1, 2] }]);
+  expect(() => input(['a', 'b'])).toThrow('one prompt a request');
+  expect(() => input([[]])).toThrow('empty list');
 });

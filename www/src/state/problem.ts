@@ -20,6 +20,8 @@ const KNOWN: Readonly<Record<string, ProblemCode>> = {
   wrong_result: 'wrong_result',
   storage_full: 'storage_full',
   worker_crashed: 'device_lost',
+  leader_lost: 'device_lost',
+  version_mismatch: 'network',
 };
 
 /** Whether `error` only says that somebody cancelled. */

@@ -59,7 +59,7 @@ export function LogReportPanel({ report, bad }: { report: LogReport; bad: readon
         )}
       </Panel>
       <Panel title={t('each')}>
-        <section class="log-table" aria-label={t('each')} tabIndex={0}>
+        <section class="log-table" aria-label={`${t('each')}: ${t('line')}`} tabIndex={0}>
           <Table
             heads={[t('line'), t('against'), t('cause'), t('reused'), t('lost')]}
             rows={findings
