@@ -7,7 +7,7 @@ import { openPackage } from './package.mjs';
 
 const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
-const NUM_LOADS = BROWSER === 'firefox' || process.env.PAGEWISE_LONG === '1' ? 20 : 6;
+const NUM_LOADS = BROWSER === 'firefox' || process.env.PAGEWISE_LONG === '1' ? 20 : 4;
 
 describe(`unload in ${BROWSER}`, () => {
   let opened;
