@@ -79,10 +79,7 @@ const wasmTests = () => filesIn('tests', '_wasm.rs').flatMap((file) => ['--test'
 const tsc = (workspace) =>
   check(...node([packageBin('typescript', 'tsc', path.join(root, workspace)), '--noEmit', '-p', workspace]));
 
-/**
- * `browsers: true` marks sections that open one; they are left out of `npm run test:quick`. `beside` names an earlier section
- * that runs at the same time.
- */
+/** `browsers: true` marks sections that open one; they are left out of `npm run test:quick`. */
 export function sections() {
   const clippy = ['clippy', '--quiet'];
   const deny = ['--', '-D', 'warnings'];
@@ -139,8 +136,6 @@ export function sections() {
     ...['chromium', 'firefox'].map((browser) => ({
       name: `page in ${browser}`,
       browsers: true,
-      // Compiling kernels in Chromium keeps one core busy for minutes, and so does Firefox.
-      ...(browser === 'firefox' ? { beside: 'kernels in Chromium' } : {}),
       run: nodeTests(filesIn('tests/browser', '.test.mjs'), { BROWSER: browser }),
     })),
   ];

@@ -36,13 +36,7 @@ await main(async () => {
   const chosen = sections().filter((section) => section.name.includes(only) && !(quick && section.browsers));
 
   const results = [];
-  while (chosen.length > 0) {
-    // What is named `beside` the section keeps one core busy, as that does, and runs at the same time.
-    const first = chosen.shift();
-    const beside = chosen.filter((section) => section.beside === first.name);
-    for (const section of beside) chosen.splice(chosen.indexOf(section), 1);
-    results.push(...(await Promise.all([first, ...beside].map(runSection))));
-  }
+  for (const section of chosen) results.push(await runSection(section));
   const total = results.reduce((sum, { counts }) => add(sum, counts), none());
   console.log(`\n=== summary (${seconds(start_ms)})`);
   for (const { line } of results) console.log(line);
