@@ -40,10 +40,11 @@ const cargoTests =
     return withExit(fromCargo(output), code);
   };
 
+/** A test that waits without end fails after ten minutes. */
 const nodeTests =
   (files, env = {}) =>
   async () => {
-    const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', ...files];
+    const args = ['--test', '--test-reporter=spec', '--test-concurrency=1', '--test-timeout=600000', ...files];
     const { code, output } = await attempt(process.execPath, args, { cwd: root, env: { ...process.env, ...env } });
     return withExit(fromNode(output), code);
   };
