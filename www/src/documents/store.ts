@@ -52,16 +52,22 @@ export class DocumentStore {
   /** Adds a document; rejects with `storage_full` where there is no room, and then has nothing of it. */
   async add({ document, passages }: WholeDocument): Promise<void> {
     const tx = this.db.transaction(['documents', 'passages'], 'readwrite');
-    // A transaction that fails says so itself; what its parts say is the same.
-    const ignore = (part: Promise<unknown>): void => void part.catch(() => undefined);
-    ignore(tx.objectStore('documents').put(document));
-    for (const passage of passages) ignore(tx.objectStore('passages').put(passage));
+    // A transaction that fails says why itself; what its parts say is the same, or that it is over.
+    const ended = tx.done.then(
+      () => null,
+      (error: unknown) => error ?? new Error('aborted'),
+    );
+    const put = (part: () => Promise<unknown>): void => void part().catch(() => undefined);
     try {
-      await tx.done;
-    } catch (error) {
-      const isFull = error instanceof DOMException && error.name === 'QuotaExceededError';
-      throw new DocumentError(isFull ? 'storage_full' : 'not_stored', String(error));
+      put(() => tx.objectStore('documents').put(document));
+      for (const passage of passages) put(() => tx.objectStore('passages').put(passage));
+    } catch {
+      // It ended in the middle.
     }
+    const error = await ended;
+    if (error === null) return;
+    const isFull = error instanceof DOMException && error.name === 'QuotaExceededError';
+    throw new DocumentError(isFull ? 'storage_full' : 'not_stored', String(error));
   }
 
   /** Removes a document and answers with all of it, so that it can be put back. */
