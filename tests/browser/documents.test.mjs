@@ -56,7 +56,7 @@ describe(`documents in ${BROWSER}`, () => {
         globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI}`),
       );
     });
-    const query = `lang=en&model=${server.url}${MODEL}&context_length=1024&temperature=0&max_tokens=4`;
+    const query = `lang=en&model=${server.url}${MODEL}&context_length=512&temperature=0&max_tokens=4`;
     await page.goto(`${server.url}?${query}#/labs/documents`);
     await page.waitForSelector('.experiment');
   });

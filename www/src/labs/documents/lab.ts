@@ -63,7 +63,7 @@ export class OrderLab {
       const useful = asked.filter(({ sources }) => sources.length > 0);
       this.isEmpty.value = useful.length === 0;
       if (useful.length === 0 || abort.aborted) return;
-      const prepared = await prepare(this.engine, id, useful, this.tokens.peek());
+      const prepared = await this.prepare(id, useful);
       if (abort.aborted) return;
       this.experiment.value = { id, runs: prepared };
       const onChange = (runs: readonly OrderRun[]): void => {
@@ -71,6 +71,17 @@ export class OrderLab {
       };
       await execute(this.engine, prepared, onChange, abort);
     });
+  }
+
+  /** With as many passages as a small context has room for. */
+  private async prepare(id: ExperimentId, asked: readonly Asked[]): Promise<OrderRun[]> {
+    const room = this.engine.info.contextLength - 2;
+    for (let numPassages = NUM_PASSAGES; ; numPassages -= 1) {
+      const fewer = asked.map(({ question, sources }) => ({ question, sources: sources.slice(0, numPassages) }));
+      const runs = await prepare(this.engine, id, fewer, this.tokens.peek());
+      const longest = Math.max(...runs.flatMap(({ requests }) => requests.map(({ ids }) => ids.length)));
+      if (longest <= room || numPassages === 1) return runs;
+    }
   }
 
   private async sourcesFor(question: string): Promise<SourceRecord[]> {
