@@ -160,6 +160,7 @@ function readSources(items: readonly unknown[]): SourceRecord[] {
             page: Number.isInteger(one.page) ? Number(one.page) : null,
             text: one.text,
             passage: text(one.passage),
+            ...(one.isAbove === true ? { isAbove: true } : {}),
           },
         ]
       : [],

@@ -56,7 +56,9 @@ function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<
 /** Takes files into the library and lets the open conversation use it; shows how it goes. */
 export async function addDocuments(chat: Chat, files: readonly File[]): Promise<void> {
   chat.dialog.value = 'documents';
-  const { documents = DEFAULT_DOCUMENTS } = chat.thread.peek().record.peek();
+  const thread = chat.thread.peek();
   const added = await documentsOf(chat.session).add(files, () => sizingOf(chat.session));
-  if (added.length > 0) chat.setDocuments({ ...documents, isOn: true });
+  // Whoever has gone on to another conversation did not add them to that one.
+  if (added.length === 0 || chat.thread.peek() !== thread) return;
+  chat.setDocuments({ ...(thread.record.peek().documents ?? DEFAULT_DOCUMENTS), isOn: true });
 }

@@ -187,8 +187,13 @@ export class DocumentLibrary {
   async search(question: string, limit: number): Promise<readonly Found[]> {
     const store = await this.store();
     if (!store || question.trim() === '') return [];
-    this.index ??= this.build(store);
-    const hits = (await this.index).search(question, limit);
+    const building = this.index ?? this.build(store);
+    this.index = building;
+    // What failed is tried again.
+    building.catch(() => {
+      if (this.index === building) this.index = null;
+    });
+    const hits = (await building).search(question, limit);
     const passages = new Map((await store.passages(hits.map(({ id }) => id))).map((passage) => [passage.id, passage]));
     return hits.flatMap((hit) => {
       const passage = passages.get(hit.id);

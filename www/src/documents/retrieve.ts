@@ -1,6 +1,6 @@
 /**
  * Finds the passages for a question and puts them where the cache is not hurt: into the last turn. Earlier turns keep what they
- * had, a passage keeps its number, and one that an earlier turn already brings is not sent again.
+ * had, a passage keeps its number, and of one that an earlier turn already brings the number alone is sent.
  */
 import type { ChatMessage, LoadedModel } from '../state/engine';
 import type { Found } from './library';
@@ -36,15 +36,14 @@ export async function retrieve(retrieval: Retrieval): Promise<SourceRecord[]> {
   const known = new Map(earlier.flatMap(({ sources }) => sources.map((source) => [source.passage, source] as const)));
   let nextNumber = Math.max(0, ...[...known.values()].map(({ number }) => number)) + 1;
   const chosen: SourceRecord[] = [];
-  // Of the best ones, those that the model has not read yet.
-  for (const { passage } of found.slice(0, keepsTurns ? numPassages : NUM_CANDIDATES)) {
-    const before = known.get(passage.id);
+  for (const { passage } of found) {
     if (chosen.length >= numPassages) break;
-    if (before && keepsTurns) continue;
-    const source = before ?? toSource(passage, nextNumber);
+    const before = known.get(passage.id);
+    const source: SourceRecord = toSource(passage, before?.number ?? nextNumber);
+    const named: SourceRecord = before && keepsTurns ? { ...source, isAbove: true } : source;
     // Counted together: what stands around the passages counts too.
-    if ((await count(passagesText([...chosen, source]))) > room) continue;
-    chosen.push(source);
+    if ((await count(passagesText([...chosen, named]))) > room) continue;
+    chosen.push(named);
     if (!before) nextNumber += 1;
   }
   return chosen;

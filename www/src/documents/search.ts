@@ -13,7 +13,7 @@ export interface Hit {
 /** A hit worth less than this share of the best one is not about the question. */
 const LEAST_SHARE = 0.2;
 /** Passages that are indexed between two breaths of the page. */
-const SLICE = 40;
+const SLICE = 16;
 
 type Indexed = Pick<PassageRecord, 'id' | 'title' | 'path' | 'text' | 'hash'>;
 

@@ -12,6 +12,8 @@ export interface SourceRecord extends Place {
   readonly text: string;
   /** The passage's id; the same passage has the same number in all of a conversation. */
   readonly passage: string;
+  /** Whether an earlier turn brings its text, so that this one only names it. */
+  readonly isAbove?: true;
 }
 
 /** How a conversation uses documents. */
@@ -40,12 +42,16 @@ export function placeOf({ file, path, page }: Pick<SourceRecord, 'file' | 'path'
   return [file, ...(page === null ? [] : [`page ${page}`]), ...(path.length > 0 ? [path.join(' > ')] : [])].join(', ');
 }
 
-/** The passages as a text; the numbers are part of it. */
+/** The passages as a text; the numbers are part of it. Of those in earlier turns, the numbers alone. */
 export function passagesText(sources: readonly SourceRecord[]): string {
-  const parts = sources.map(
-    (source) => `[${source.number}] ${source.title} (${placeOf(source)})\n${source.text.trim()}`,
-  );
-  return [HEAD, ...parts, RULE].join('\n\n');
+  const fresh = sources.filter(({ isAbove }) => !isAbove);
+  const above = sources.filter(({ isAbove }) => isAbove).map(({ number }) => `[${number}]`);
+  return [
+    ...(fresh.length > 0 ? [HEAD] : []),
+    ...fresh.map((source) => `[${source.number}] ${source.title} (${placeOf(source)})\n${source.text.trim()}`),
+    ...(above.length > 0 ? [`The passages ${above.join(', ')} further up belong to this question too.`] : []),
+    RULE,
+  ].join('\n\n');
 }
 
 /** A question with its passages in front: the question is what a model reads last. */

@@ -116,7 +116,16 @@ describe('what goes with a question', () => {
     ]);
     const earlier = [{ text: 'q', sources: first }];
     const second = await retrieve({ ...base, search: finds(b, c, a), earlier });
-    expect(second.map(({ number, text }) => [number, text])).toEqual([[3, 'c']]);
+    const named = second.map(({ number, text, isAbove = false }) => [number, text, isAbove]);
+    expect(named).toEqual([
+      [2, 'b', true],
+      [3, 'c', false],
+      [1, 'a', true],
+    ]);
+    // What is sent of those is their numbers.
+    const sent = passagesText(second);
+    expect(sent.match(/^\[\d+\] .*/gm)).toEqual(['[3] Title (f.md, Title)']);
+    expect(sent).toContain('[2], [1] further up');
     // Where old turns may be left out, it is sent again, under the number it had.
     const again = await retrieve({ ...base, search: finds(b, c, a), earlier, keepsTurns: false });
     expect(again.map(({ number, text }) => [number, text])).toEqual([
