@@ -14,10 +14,16 @@ export default function SourceDialog(): JSX.Element | null {
   const close = (): void => {
     chat.dialog.value = null;
   };
-  return source && <SourceView source={source} onClose={close} />;
+  return source && <SourceView source={source} note={t('sourceKept')} onClose={close} />;
 }
 
-export function SourceView({ source, onClose }: { source: SourceRecord; onClose: () => void }): JSX.Element {
+interface SourceViewProps {
+  readonly source: SourceRecord;
+  readonly onClose: () => void;
+  readonly note?: string;
+}
+
+export function SourceView({ source, onClose, note }: SourceViewProps): JSX.Element {
   return (
     <Dialog
       title={t('sourceTitle', { number: String(source.number), title: source.title })}
@@ -28,7 +34,7 @@ export function SourceView({ source, onClose }: { source: SourceRecord; onClose:
       <blockquote class="passage-text" data-passage={source.passage}>
         {source.text}
       </blockquote>
-      <p class="help">{t('sourceKept')}</p>
+      {note && <p class="help">{note}</p>}
     </Dialog>
   );
 }

@@ -17,6 +17,7 @@ import { sampleFor } from './sample';
 import { SearchPanel } from './search-panel';
 import '../shared/lab.css';
 import '../cache/cache.css';
+import '../../documents/sources.css';
 import './documents.css';
 
 export default function DocumentsLab(): JSX.Element {
