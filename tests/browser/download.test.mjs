@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultModel, modelFile } from '../../scripts/models.mjs';
 import { openPackage } from './package.mjs';
 
@@ -12,6 +13,8 @@ const TINY = '/models/tiny-llama-f16.gguf';
 /** Large enough for several requests. */
 const LARGE = `/models/${defaultModel().sources[0]}`;
 const SIZE = defaultModel().bytes;
+/** Longest wait for half of it, on a machine that has other things to do. */
+const WAIT_MS = 240_000;
 const isModel = (request) => request.url.startsWith('/models/') && request.url.endsWith('.gguf');
 /** First byte and the one after the last; the first request of a file asks for 16 bytes. */
 const rangeOf = ({ headers }) => {
@@ -88,13 +91,26 @@ describe(`stored models in ${BROWSER}`, () => {
       // The last range never comes.
       intercept = (request) => !isHead(request) && rangeOf(request).end === SIZE;
       await opened.page.evaluate(
-        (url, o) => void globalThis.test.models('download', url, o).catch(() => undefined),
+        (url, o) => {
+          const keep = ({ message }) => {
+            globalThis.failure = message;
+          };
+          globalThis.test.models('download', url, o).catch(keep);
+        },
         LARGE,
         { withoutFiles },
       );
+      const limit = Date.now() + WAIT_MS;
       let there;
-      do [there] = await models('list', { withoutFiles });
-      while (there === undefined || there.storedBytes < SIZE / 2);
+      for (;;) {
+        [there] = await models('list', { withoutFiles });
+        if (there?.storedBytes >= SIZE / 2) break;
+        const failure = await opened.page.evaluate(() => globalThis.failure);
+        assert.equal(failure, undefined, 'the download ended');
+        const state = JSON.stringify({ there, asked });
+        assert.ok(Date.now() < limit, `less than half came in ${WAIT_MS / 1000} s: ${state}`);
+        await sleep(50);
+      }
       assert.equal(await models('has', LARGE, { withoutFiles }), false);
       await reload();
       [there] = await models('list', { withoutFiles });
