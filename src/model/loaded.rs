@@ -91,7 +91,11 @@ pub async fn load_gpu(
     let device = DeviceInfo { tuning: gpu.tuning(), ..device };
     let (plan, layout, graph) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Compile)?;
-    let make = async |recording| GpuExecutor::new(gpu, recording).await;
+    let make = async |recording| {
+        let executor = GpuExecutor::new(gpu.clone(), recording).await?;
+        gpu.forget_pipelines();
+        Ok(executor)
+    };
     Model::load(config, (plan, layout, graph), source, make, progress).await
 }
 
