@@ -85,9 +85,9 @@ pub async fn load_gpu(
     let device =
         DeviceInfo { binding_bytes: gpu.limits().binding_bytes.min(gpu.limits().buffer_bytes), tuning: gpu.tuning() };
     // Whether it fits is said before anything is computed; the probe may then change the kernels, not the sizes.
-    plan(&config, gguf, &device, options)?;
+    let (_, layout, _) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Probe)?;
-    let gpu = probe(gpu, &config, gguf, options.kv).await?;
+    let gpu = probe(gpu, &config, gguf, &layout).await?;
     let device = DeviceInfo { tuning: gpu.tuning(), ..device };
     let (plan, layout, graph) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Compile)?;

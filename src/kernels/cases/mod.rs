@@ -80,10 +80,11 @@ pub fn random_row(format: Format, num_elements: usize) -> Vec<u8> {
 
 /// Blocks of two sequences, interleaved and in descending order: nothing is where a contiguous cache would have it.
 fn table_entry(sequence: usize, block: usize) -> u32 {
-    word((TABLE_STRIDE - 1 - block) * 2 + sequence)
+    word((NUM_BLOCKS - 1 - block) * 2 + sequence)
 }
 
-const TABLE_STRIDE: usize = 8;
+/// Blocks of a sequence.
+const NUM_BLOCKS: usize = 8;
 
 fn step(num_tokens: usize) -> Step {
     Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), ..Step::default() }
