@@ -135,7 +135,8 @@ export interface LoadOptions extends PlanOptions {
   /**
    * Whether the model is downloaded into the browser's storage first, as by `Engine.models.download`, so that later loads need
    * no network; files are read where they are. Default false: weights go straight to the GPU, and nothing is written. Either
-   * way a model that is stored already is loaded from there.
+   * way a model that is stored already is loaded from there. With `share`, the model is also stored where another tab has loaded it
+   * without.
    */
   store?: boolean;
   /**
