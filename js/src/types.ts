@@ -13,6 +13,7 @@ export type * from './sharing-types.js';
 export type * from './tool-types.js';
 
 import type { ShareOptions } from './sharing-types.js';
+import type { ChatTool } from './tool-types.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
 export type PartSource = string | URL | Blob;
@@ -281,6 +282,8 @@ export interface DetokenizeOptions {
 export interface TemplateOptions {
   /** Whether the prompt ends where the assistant's answer begins. Default true. */
   addGenerationPrompt?: boolean;
+  /** As in a request: functions that the prompt tells the model of. Default: none. */
+  tools?: readonly ChatTool[] | null;
 }
 
 /** One entry of a registry. */
