@@ -10,6 +10,7 @@ import type { CreateEmbeddingResponse, EmbeddingCreateParams } from './embedding
 import { cancelledError, PagewiseError } from './errors.js';
 import { checkOptions } from './options.js';
 import type { EngineRequest } from './protocol.js';
+import { afterMs } from './schedule-request.js';
 import type { EngineInfo, RequestOptions } from './types.js';
 
 /** Texts of a request that are with the engine at once, where its queue has room: it works on as many, and others wait no longer. */
@@ -48,7 +49,8 @@ export class Embeddings {
     const data: CreateEmbeddingResponse['data'] = [];
     let promptTokens = 0;
     const embed = async (index: number): Promise<void> => {
-      const request = inTime(requests[index] as EngineRequest, performance.now() - start);
+      // What a caller allows is for all texts together.
+      const request = afterMs(requests[index] as EngineRequest, performance.now() - start);
       const { values, numTokens } = await this.#embed(request, controller.signal, onQueued);
       data[index] = { object: 'embedding', index, embedding: isBase64 ? base64(values) : values };
       promptTokens += numTokens;
@@ -110,16 +112,6 @@ async function inLanes(numJobs: number, signal: AbortSignal, run: (index: number
     numLanes -= 1;
   };
   await Promise.all(Array.from({ length: numLanes }, lane));
-}
-
-/** A request that has some of its time behind it: what a caller allows is for all texts together. */
-function inTime(request: EngineRequest, passedMs: number): EngineRequest {
-  const left = { ...request };
-  for (const name of ['deadlineMs', 'totalTimeoutMs'] as const) {
-    const allowed = left[name];
-    if (allowed !== undefined) left[name] = Math.max(0, Math.floor(allowed - passedMs));
-  }
-  return left;
 }
 
 /** Numbers as the bytes of little-endian f32, in base64. */
