@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
 import { type ChatEngine, createPagewise, type PagewiseProvider } from '../src/ai-sdk.js';
 import { mapCall } from '../src/ai-sdk-request.js';
 import { type ChatCompletionChunk, Engine } from '../src/index.js';
+import type { Router } from '../src/remote.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 let worker: FakeWorker;
@@ -25,6 +26,7 @@ test("the types are the SDK's", () => {
   expectTypeOf<ReturnType<PagewiseProvider['embeddingModel']>>().toExtend<EmbeddingModelV4>();
   expectTypeOf<PagewiseProvider>().toExtend<ProviderV4>();
   expectTypeOf<Engine>().toExtend<ChatEngine>();
+  expectTypeOf<Router>().toExtend<ChatEngine>();
 });
 
 test('generateText: text, reason, usage with cached tokens, and what is ours', async () => {
