@@ -25,6 +25,11 @@ pub enum Constraint {
         /// What errors call it, such as `grammar`.
         field: String,
     },
+    /// What at least one of several allows.
+    AnyOf {
+        /// At least one.
+        parts: Vec<Constraint>,
+    },
 }
 
 /// A JSON Schema of draft 2020-12.
