@@ -174,6 +174,81 @@ fn what_is_no_call_comes_back_as_it_was_written() {
 }
 
 #[test]
+fn what_was_delivered_is_not_reported_again() {
+    use ToolCallErrorKind::{Incomplete, Malformed, UnknownTool};
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    let cases = [
+        (ToolFormat::Hermes, format!("<tool_call>{now}{{bad}}</tool_call>"), "{bad}</tool_call>", Malformed),
+        (ToolFormat::Hermes, format!("<tool_call>{now} {{\"name\": \"no"), " {\"name\": \"no", Incomplete),
+        (ToolFormat::Llama3, "{\"name\": \"now\"}; {\"name\": 1}".into(), "; {\"name\": 1}", Malformed),
+        (
+            ToolFormat::Mistral,
+            format!("[TOOL_CALLS][{now}, {{\"name\": \"nobody\"}}]"),
+            ", {\"name\": \"nobody\"}]",
+            UnknownTool,
+        ),
+        (ToolFormat::Gemma, "```tool_code\nnow()\nnobody()\n```".into(), "\nnobody()\n```", UnknownTool),
+        (ToolFormat::Gemma, "```tool_code\nnow()\nweather(1 + 2)\n```".into(), "\nweather(1 + 2)\n```", Malformed),
+        (ToolFormat::Gemma, "```tool_code\nnow() and more".into(), " and more", Malformed),
+        (ToolFormat::Gemma, "```tool_code\nnobody()\nnow()\n```".into(), "```tool_code\nnobody()", UnknownTool),
+    ];
+    for (format, text, raw, kind) in cases {
+        let told = read(format, &text);
+        assert_eq!(told.calls, [("now".to_owned(), "{}".to_owned())], "{text}");
+        assert_eq!((told.content.as_str(), told.errors), (raw, vec![kind]), "{text}");
+    }
+    // Two that are none, and one between them.
+    let told = read(ToolFormat::Gemma, "```tool_code\nnobody()\nnow()\nnobody(a=1); more\n```\nWell.");
+    assert_eq!(told.content, "```tool_code\nnobody()\nnobody(a=1); more\n```Well.");
+    assert_eq!((told.calls.len(), told.errors), (1, vec![UnknownTool, UnknownTool]));
+}
+
+/// An answer that is either calls or text.
+fn either(format: ToolFormat, text: &str) -> Told {
+    let read = |size: usize| {
+        let mut stream = ToolStream::new(format, Tool::list(&tools()).unwrap(), 7).calls_or_text();
+        let mut told = Told::default();
+        text.as_bytes().chunks(size).for_each(|piece| told.note(stream.push(std::str::from_utf8(piece).unwrap())));
+        told.note(stream.finish());
+        told
+    };
+    let whole = read(text.len().max(1));
+    assert_eq!(read(1), whole, "{text:?}");
+    whole
+}
+
+#[test]
+fn an_answer_that_is_either_calls_or_text_is_decided_by_its_beginning() {
+    for format in ToolFormat::ALL {
+        for text in [
+            "",
+            " ",
+            "<",
+            "{\"name\": \"we",
+            "{\"name\": \"now\"}",
+            "{\"name\": \"now\", \"size\": 3} \n",
+            "{\"text\": \"<tool_call>[TOOL_CALLS]```tool_code\\n<start_function_call>call:now{}\"}\n\n",
+            "[TOOL",
+            " <tool_call>{\"name\": \"now\"}</tool_call>",
+        ] {
+            let told = either(format, text);
+            assert_eq!(told, Told { content: text.into(), ..Told::default() }, "{format:?}: {text:?}");
+        }
+    }
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    for (format, text) in [
+        (ToolFormat::Hermes, format!("<tool_call>\n{now}\n</tool_call>")),
+        (ToolFormat::Llama3, "{\"name\": \"now\", \"parameters\": {}}".into()),
+        (ToolFormat::Llama3, "<|python_tag|>{\"name\": \"now\", \"parameters\": {}}".into()),
+        (ToolFormat::Mistral, format!("[TOOL_CALLS][{now}]")),
+        (ToolFormat::FunctionGemma, "<start_function_call>call:now{}<end_function_call>".into()),
+        (ToolFormat::Gemma, "```tool_code\nnow()\n```".into()),
+    ] {
+        assert_eq!(calls(&either(format, &text)), [("now", "{}")], "{format:?}");
+    }
+}
+
+#[test]
 fn llama3() {
     let format = ToolFormat::Llama3;
     let call = "{\"name\": \"weather\", \"parameters\": {\"city\": \"Rome\"}}";
@@ -229,6 +304,8 @@ fn gemma() {
         ("weather", r#"{"city":{"a":[true,null,-1.5,[2]]}}"#),
     ];
     assert_eq!(calls(&told), expected);
+    let text = "```tool_code\nweather(city=\"\\u00e9\\b\\u12 \\ud800 \\x\")\n```";
+    assert_eq!(calls(&read(format, text)), [("weather", "{\"city\":\"é\\b\\\\u12 \u{fffd} \\\\x\"}")]);
 }
 
 #[test]
