@@ -74,8 +74,10 @@ fn read(format: ToolFormat, text: &str) -> Told {
         assert_eq!(read_in(format, text, size), whole, "{text:?} in pieces of {size}");
     }
     for (_, arguments) in &whole.calls {
-        let value: Value = serde_json::from_str(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
-        assert!(value.is_object());
+        match serde_json::from_str::<Value>(arguments) {
+            Ok(value) => assert!(value.is_object()),
+            Err(error) => assert!(error.to_string().contains("number out of range"), "{arguments}: {error}"),
+        }
     }
     whole
 }
@@ -107,6 +109,9 @@ fn hermes() {
     let text = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"}]\\\"</tool_call>\n\", \"x\": [1, {\"y\": []}]}}</tool_call>";
     let expected = "{\"city\": \"}]\\\"</tool_call>\\n\", \"x\": [1, {\"y\": []}]}";
     assert_eq!(calls(&read(format, text)), [("weather", expected)]);
+    let numbers = "{\"a\": [-0, 0.50, 1e5, -97E+818994, 123456789012345678901234567890]}";
+    let told = read(format, &format!("<tool_call>{{\"name\": \"weather\", \"arguments\": {numbers}}}</tool_call>"));
+    assert_eq!(told.calls, [("weather".to_owned(), numbers.to_owned())], "numbers that nobody here can count with");
     // Without its end, as where the answer stops at it.
     assert_eq!(calls(&read(format, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}")), [("now", "{}")]);
 }
@@ -142,6 +147,9 @@ fn what_is_no_call_comes_back_as_it_was_written() {
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": [1]}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": 1}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": tru}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 01}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 1.}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 1e}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\" 1}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": \"\\x\"}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {]}</tool_call>", Malformed),
