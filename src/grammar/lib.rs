@@ -26,10 +26,10 @@ mod vocabulary;
 
 #[cfg(feature = "compiler")]
 pub use compiler::GrammarCompiler;
-pub use constraint::{Constraint, Schema};
+pub use constraint::{ANNOTATIONS, Constraint, Schema};
 pub use pointer::pointer;
 #[cfg(feature = "compiler")]
-pub use schema::{ANNOTATIONS, FORMATS, KEYWORDS};
+pub use schema::{FORMATS, KEYWORDS};
 #[cfg(feature = "compiler")]
 pub use vocabulary::{Encode, Vocabulary};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::limits::{MAX_BYTES, MAX_COUNT, MAX_DEPTH, MAX_SCHEMAS};
 use super::references::{original, resolve, target, without_escapes};
-use super::{GrammarError, Result, Schema};
+use super::{ANNOTATIONS, GrammarError, Result, Schema};
 
 /// Keywords that decide what is allowed.
 pub const KEYWORDS: [&str; 27] = [
@@ -37,25 +37,6 @@ pub const KEYWORDS: [&str; 27] = [
     "exclusiveMinimum",
     "exclusiveMaximum",
     "multipleOf",
-];
-
-/// Keywords that decide nothing. So are all that begin with `x-`.
-pub const ANNOTATIONS: [&str; 15] = [
-    "$schema",
-    "$id",
-    "id",
-    "$anchor",
-    "$defs",
-    "definitions",
-    "$comment",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "readOnly",
-    "writeOnly",
-    "contentMediaType",
-    "contentEncoding",
 ];
 
 /// What `format` may be.
