@@ -357,3 +357,31 @@ fn errors_of_both_are_told() {
         );
     }
 }
+
+#[test]
+fn one_of_several_constraints_may_end_where_another_goes_on() {
+    let regex = |pattern: &str| Constraint::Regex { pattern: pattern.to_owned(), field: "regex".to_owned() };
+    let parts = vec![regex("a"), regex("ab+"), Constraint::AnyOf { parts: vec![regex("ac"), regex("abx")] }];
+    let start = compiler().compile(&Constraint::AnyOf { parts }).unwrap();
+    for (text, is_allowed) in [
+        ("a", true),
+        ("ab", true),
+        ("abb", true),
+        ("ac", true),
+        ("abx", true),
+        ("", false),
+        ("acb", false),
+        ("abbx", false),
+    ] {
+        assert_eq!(takes(&*start, &tokens(text, false)), is_allowed, "{text}");
+    }
+    // Behind the only one that is left, what must follow is known, and nothing behind its end.
+    let mut matcher = start.fork();
+    assert!(!matcher.accept(u32::from(b'a')).unwrap());
+    assert!(matcher.forced().is_empty());
+    let mut other = matcher.fork();
+    assert!(other.accept(u32::from(b'c')).unwrap(), "complete");
+    assert!(other.mask().unwrap().is_empty());
+    assert!(other.accept(u32::from(b'c')).is_err());
+    assert!(matcher.accept(END).unwrap(), "an end is taken where one may end");
+}
