@@ -20,6 +20,26 @@ const MORE: object[] = [
   { input: { messages: [{ role: 'tool', content: '1', tool_call_id: 'x' }] }, numChoices: 2 },
   { embeds: true, cache: { ...request().cache, enabled: false } },
 ];
+/** The same kinds as a page asks for them. */
+const moreCalls = (engine: Engine): (() => Promise<unknown>)[] => [
+  () =>
+    engine.chat.completions.create({
+      messages: HI,
+      tools: TOLD.tools as ChatTool[],
+      response_format: { type: 'json_object' },
+      logprobs: true,
+      top_logprobs: 2,
+    }),
+  () =>
+    engine.chat.completions.create({
+      messages: [
+        { role: 'assistant', tool_calls: [{ id: 'x', type: 'function', function: { name: 'a', arguments: '{}' } }] },
+        { role: 'tool', content: '1', tool_call_id: 'x' },
+      ],
+      n: 2,
+    }),
+  () => engine.embeddings.create({ input: 'a' }),
+];
 
 describe('noise', () => {
   test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
@@ -35,6 +55,7 @@ describe('noise', () => {
         () => engine.logits([1, 2]).then((rows) => expect(rows).toEqual([Float32Array.of(1, 2)])),
         () => engine.cache.setPolicy({ kind: 'lru' }),
         () => engine.completions.create({ prompt: 'x', regex: 'a+' }),
+        ...moreCalls(engine),
         () => engine.cache.pin([1]).then((tokens) => expect(tokens).toBe(16)),
         () => engine.cache.save(HI, { tools: TOLD.tools as ChatTool[] }),
         () => engine.applyTemplate(HI, { tools: TOLD.tools as ChatTool[] }),
@@ -81,6 +102,7 @@ describe('noise', () => {
         const controller = new AbortController();
         work.push(
           mutator.pick([
+            ...moreCalls(engine),
             () => engine.tokenize('ab'),
             () => engine.cache.stats(),
             () => engine.cache.setPolicy({ kind: 'lru' }),
