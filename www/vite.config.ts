@@ -59,6 +59,8 @@ export default defineConfig(({ mode }) => {
       // Files, not data: URLs, which the policy does not allow for scripts and workers.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      // The largest come when they are needed: character maps for PDF files, and PDF.js itself.
+      chunkSizeWarningLimit: 1000,
     },
     server: { fs: { allow: [local('..')] } },
     test: {

@@ -10,6 +10,7 @@ export const LAB_PICTURES = [
   'lab-floor-desktop-light',
   'lab-memory-desktop-light',
   'lab-doctor-desktop-light',
+  'lab-documents-desktop-light',
 ];
 
 const experiment = (id) => ({

@@ -1,5 +1,6 @@
 /** The states of the page that are looked at, and how to get there; for screenshots.mjs. */
 import { fileURLToPath } from 'node:url';
+import { DOCUMENT_STATES } from './document-screens.mjs';
 import { LAB_STATES } from './lab-screens.mjs';
 
 export const REGISTRY = {
@@ -176,7 +177,7 @@ export const STATES = {
     },
   },
   ...LAB_STATES,
-  'lab-documents': { hash: '#/labs/documents', act: (page) => page.waitForSelector('.lab') },
+  ...DOCUMENT_STATES,
 };
 
 export function waitReady(page) {

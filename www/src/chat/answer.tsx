@@ -1,6 +1,8 @@
 /** One answer: its Markdown, block by block, then what it cost and what can be done with it. */
 import { Component, createRef, type JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { AnswerSources, useCitations } from '../documents/answer-sources';
+import { type CitationOptions, decorateCitations } from '../documents/citations';
 import { useSession } from '../ui/context';
 import { IconButton } from '../ui/kit';
 import { LoadingCard } from '../ui/loading-card';
@@ -19,14 +21,17 @@ interface BlockProps {
   readonly block: Block;
   /** Whether it is still being written; code is coloured once it is whole. */
   readonly isGrowing: boolean;
+  /** What its numbers in brackets stand for; null where there are no sources. */
+  readonly citations: CitationOptions | null;
 }
 
 /** The HTML was sanitised when the block was made. Finished blocks are not touched while the next ones are written. */
 class BlockView extends Component<BlockProps> {
   private readonly element = createRef<HTMLDivElement>();
 
-  override shouldComponentUpdate({ block, isGrowing }: BlockProps): boolean {
-    return block !== this.props.block || isGrowing !== this.props.isGrowing;
+  override shouldComponentUpdate({ block, isGrowing, citations }: BlockProps): boolean {
+    const { props } = this;
+    return block !== props.block || isGrowing !== props.isGrowing || citations !== props.citations;
   }
 
   override componentDidMount(): void {
@@ -38,7 +43,9 @@ class BlockView extends Component<BlockProps> {
   }
 
   private highlight(): void {
-    if (!this.props.isGrowing && this.element.current) void highlightIn(this.element.current);
+    const element = this.element.current;
+    if (element && this.props.citations) decorateCitations(element, this.props.citations);
+    if (!this.props.isGrowing && element) void highlightIn(element);
   }
 
   render(): JSX.Element {
@@ -51,6 +58,7 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
   const [isEditing, setEditing] = useState(false);
   const { status, text, problem, stats } = message.state.value;
   const blocks = message.blocks.value;
+  const citations = useCitations(message);
   const isOver = status !== 'waiting' && status !== 'streaming';
   if (isEditing) {
     return (
@@ -70,7 +78,12 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
       {blocks.length > 0 && (
         <div class="prose">
           {blocks.map((block, index) => (
-            <BlockView key={index} block={block} isGrowing={!isOver && index === blocks.length - 1} />
+            <BlockView
+              key={index}
+              block={block}
+              isGrowing={!isOver && index === blocks.length - 1}
+              citations={citations}
+            />
           ))}
         </div>
       )}
@@ -82,6 +95,7 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
           isCurrent={isLast}
         />
       )}
+      {isOver && <AnswerSources message={message} />}
       {isOver && !(problem && text === '') && (
         <div class="answer-foot">
           <Branches message={message} />

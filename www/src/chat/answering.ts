@@ -79,6 +79,14 @@ export class Answering {
     return null;
   }
 
+  /** Looks for passages that go with the question, where the conversation uses documents. */
+  private async findSources(thread: Thread, message: Message, model: LoadedModel, signal: AbortSignal): Promise<void> {
+    if (!thread.record.peek().documents?.isOn) return;
+    const { findSources } = await import('../documents/chat');
+    const question = await findSources(this.session, thread, message, model, signal);
+    if (question) this.save(thread, [question]);
+  }
+
   private async stream(thread: Thread, message: Message, model: LoadedModel, signal: AbortSignal): Promise<void> {
     let text = '';
     let savedAt = performance.now();
@@ -89,6 +97,7 @@ export class Answering {
       this.save(thread, [message]);
     });
     try {
+      await this.findSources(thread, message, model, signal);
       const path = thread.path.peek().map(toRecord);
       const end = path.findIndex(({ id }) => id === message.id);
       const all = toMessages(end < 0 ? path : path.slice(0, end), thread.record.peek().system);

@@ -1,20 +1,43 @@
 /** Takes files into the next message, and says which it did not take. */
+import { t as source } from '../documents/source-text';
 import { formatBytes } from '../i18n/format';
 import { type AttachmentProblem, MAX_FILE_BYTES, MAX_FILES, readAttachment } from './attachments';
 import type { Chat } from './chat';
 import { t } from './text';
 
 export async function attachFiles(chat: Chat, files: readonly File[]): Promise<void> {
+  const pdfs: File[] = [];
   for (const file of files) {
+    if (isPdf(file)) {
+      pdfs.push(file);
+      continue;
+    }
     const read = chat.files.peek().length >= MAX_FILES ? 'too_many' : await readAttachment(file);
     if (typeof read === 'string') {
-      chat.session.notices.show({ id: `file ${file.name}`, text: () => problemText(read, file.name) });
+      const run = (): void => void addDocuments(chat, [file]);
+      chat.session.notices.show({
+        id: `file ${file.name}`,
+        text: () => problemText(read, file.name),
+        // What is too much for a message can be searched.
+        ...(read === 'too_large' ? { action: { label: () => source('addInstead'), run } } : {}),
+      });
       continue;
     }
     // The same name again is a newer version of the file.
     chat.files.value = [...chat.files.peek().filter(({ name }) => name !== read.name), read];
   }
-  chat.composerFocus.value += 1;
+  if (pdfs.length > 0) void addDocuments(chat, pdfs);
+  else chat.composerFocus.value += 1;
+}
+
+/** A PDF file is no text that could go with a message as it is: it becomes a document. */
+function isPdf({ name, type }: File): boolean {
+  return type === 'application/pdf' || /\.pdf$/i.test(name);
+}
+
+async function addDocuments(chat: Chat, files: readonly File[]): Promise<void> {
+  const documents = await import('../documents/chat');
+  await documents.addDocuments(chat, files);
 }
 
 function problemText(problem: AttachmentProblem, name: string): string {

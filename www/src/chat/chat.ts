@@ -1,5 +1,6 @@
 /** The chat: which conversation is open, and everything a visitor can do with it. Components show it and call its methods. */
 import { batch, computed, effect, type Signal, signal } from '@preact/signals';
+import type { DocumentSettings, SourceRecord } from '../documents/source';
 import { hrefTo, navigate, route } from '../shell/router';
 import type { LoadedModel } from '../state/engine';
 import type { Session } from '../state/session';
@@ -17,7 +18,7 @@ import { change, type Message, NEW_ANSWER, Thread, toRecord } from './thread';
 /** How long a deleted conversation can be brought back. */
 const UNDO_MS = 10_000;
 
-export type ChatDialog = 'prompt' | 'budget' | 'tree' | 'import';
+export type ChatDialog = 'prompt' | 'budget' | 'tree' | 'import' | 'documents' | 'source';
 
 export class Chat {
   readonly library = new Library((news) => void this.follow(news));
@@ -25,6 +26,8 @@ export class Chat {
   readonly draft = signal('');
   readonly files: Signal<readonly Attachment[]> = signal([]);
   readonly dialog: Signal<ChatDialog | null> = signal(null);
+  /** What the dialog `source` shows. */
+  readonly source: Signal<SourceRecord | null> = signal(null);
   /** Counts requests to put the keyboard focus into the composer, where a pressed button disappears. */
   readonly composerFocus = signal(0);
   readonly budgets = new Budgets();
@@ -229,6 +232,15 @@ export class Chat {
   /** Changes the system prompt of the open conversation; without one yet it is that of new ones too. */
   setSystem(system: SystemPrompt): void {
     this.patch({ system });
+  }
+
+  setDocuments(documents: DocumentSettings): void {
+    this.patch({ documents });
+  }
+
+  openSource(source: SourceRecord): void {
+    this.source.value = source;
+    this.dialog.value = 'source';
   }
 
   setBudget(budget: BudgetSettings): void {

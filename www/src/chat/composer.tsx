@@ -1,6 +1,7 @@
 /** Where the visitor writes. Enter sends, Shift+Enter starts a line, Escape stops. Files are attached, dropped or pasted. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { DocumentsButton } from '../documents/documents-button';
 import { formatBytes } from '../i18n/format';
 import { useSession } from '../ui/context';
 import { Icon, IconButton } from '../ui/kit';
@@ -54,6 +55,7 @@ export function Composer(): JSX.Element {
       {files.length > 0 && <FileChips />}
       <div class="composer-row">
         <AttachButton disabled={!canRun} />
+        <DocumentsButton disabled={!canRun} />
         <textarea
           ref={input}
           aria-label={t('message')}

@@ -9,6 +9,8 @@ const LOADERS: Readonly<Record<ChatDialog, () => Promise<{ default: ComponentTyp
   budget: () => import('./budget-dialog'),
   tree: () => import('./tree-dialog'),
   import: () => import('./import-dialog'),
+  documents: () => import('../documents/documents-dialog'),
+  source: () => import('../documents/source-dialog'),
 };
 
 export function ChatDialogs(): JSX.Element | null {

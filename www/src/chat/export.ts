@@ -1,4 +1,5 @@
 /** Conversations as files: JSON with everything, Markdown with the branch that is shown. */
+import { withSources } from '../documents/source';
 import { withAttachments } from './attachments';
 import type { ConversationRecord, MessageRecord, PromptRecord } from './records';
 import type { WholeConversation } from './store';
@@ -53,8 +54,8 @@ export function toMarkdown(
     `<!-- pagewise:${role} -->\n\n## ${names[role]}\n\n${escapeMarks(text.trim())}\n`;
   const parts = [`# ${conversation.title.replace(/\s+/g, ' ')}\n`];
   if (conversation.system.text.trim() !== '') parts.push(part('system', conversation.system.text));
-  for (const { role, text, attachments } of pathTo(nodes, conversation.leaf)) {
-    parts.push(part(role, withAttachments(text, attachments)));
+  for (const { role, text, attachments, sources = [] } of pathTo(nodes, conversation.leaf)) {
+    parts.push(part(role, withSources(withAttachments(text, attachments), sources)));
   }
   return parts.join('\n');
 }

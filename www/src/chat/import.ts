@@ -2,6 +2,7 @@
  * Files to conversations. Whatever a file holds is checked: what is sound comes in under new ids, so that nothing that is
  * there is overwritten; what is not is left out and reported.
  */
+import { type DocumentSettings, MAX_PASSAGES, MIN_PASSAGES, type SourceRecord } from '../documents/source';
 import type { AnswerStats } from '../state/engine';
 import { FORMAT, MARK, unescapeMarks, VERSION } from './export';
 import {
@@ -143,7 +144,34 @@ function readMessage(
     status: message.status === 'done' || message.role === 'user' ? 'done' : 'stopped',
     stats: readStats(message.stats),
     problem: null,
+    ...(Array.isArray(message.sources) ? { sources: readSources(message.sources) } : {}),
   };
+}
+
+function readSources(items: readonly unknown[]): SourceRecord[] {
+  return items.flatMap((one): SourceRecord[] =>
+    isFields(one) && Number.isInteger(one.number) && Number(one.number) > 0 && typeof one.text === 'string'
+      ? [
+          {
+            number: Number(one.number),
+            title: text(one.title),
+            file: text(one.file),
+            path: list(one.path).map(text),
+            page: Number.isInteger(one.page) ? Number(one.page) : null,
+            text: one.text,
+            passage: text(one.passage),
+            ...(one.isAbove === true ? { isAbove: true } : {}),
+          },
+        ]
+      : [],
+  );
+}
+
+function readDocuments(item: unknown): { documents?: DocumentSettings } {
+  if (!isFields(item)) return {};
+  const asked = Number.isInteger(item.numPassages) ? Number(item.numPassages) : MIN_PASSAGES;
+  const numPassages = Math.min(MAX_PASSAGES, Math.max(MIN_PASSAGES, asked));
+  return { documents: { isOn: item.isOn === true, numPassages } };
 }
 
 function readStats(value: unknown): AnswerStats | null {
@@ -185,6 +213,7 @@ function readRecord(
       name: typeof system.name === 'string' ? system.name : null,
       version: typeof system.version === 'number' ? system.version : null,
     },
+    ...readDocuments(item.documents),
     budget: {
       overflow: overflows.find((one) => one === budget.overflow) ?? DEFAULT_BUDGET.overflow,
       keepTurns: Number.isInteger(keepTurns) && Number(keepTurns) >= 1 ? Number(keepTurns) : DEFAULT_BUDGET.keepTurns,

@@ -1,4 +1,5 @@
 /** What is stored of conversations and prompts. Everything here is plain data: IndexedDB, files and other tabs get the same. */
+import type { DocumentSettings, SourceRecord } from '../documents/source';
 import type { AnswerStats } from '../state/engine';
 import type { Problem } from '../state/problem';
 
@@ -31,6 +32,8 @@ export interface MessageRecord {
   readonly status: AnswerStatus;
   readonly stats: AnswerStats | null;
   readonly problem: Problem | null;
+  /** Of a question: passages that go with it. Absent until they were looked for, and where no documents are used. */
+  readonly sources?: readonly SourceRecord[] | undefined;
 }
 
 /** The system prompt of a conversation: a text of its own, or a version of one of the library. */
@@ -74,6 +77,8 @@ export interface ConversationRecord {
   readonly system: SystemPrompt;
   readonly budget: BudgetSettings;
   readonly summary: SummaryRecord | null;
+  /** Absent where it never used any. */
+  readonly documents?: DocumentSettings;
 }
 
 /** One version of a prompt in the library. */

@@ -12,7 +12,7 @@ import {
 import { childrenOf, newestLeaf, pathTo } from './tree';
 
 /** The part of a message that changes while it is written. */
-export type MessageState = Pick<MessageRecord, 'text' | 'status' | 'stats' | 'problem'>;
+export type MessageState = Pick<MessageRecord, 'text' | 'status' | 'stats' | 'problem' | 'sources'>;
 
 /** A message: what never changes, and what does. */
 export interface Message extends Omit<MessageRecord, keyof MessageState> {
@@ -23,8 +23,8 @@ export interface Message extends Omit<MessageRecord, keyof MessageState> {
 
 export const NEW_ANSWER: MessageState = { text: '', status: 'waiting', stats: null, problem: null };
 
-export function toMessage({ text, status, stats, problem, ...fixed }: MessageRecord): Message {
-  const state = signal<MessageState>({ text, status, stats, problem });
+export function toMessage({ text, status, stats, problem, sources, ...fixed }: MessageRecord): Message {
+  const state = signal<MessageState>({ text, status, stats, problem, sources });
   let before: readonly Block[] = [];
   const blocks = computed(() => {
     before = renderBlocks(state.value.text, before);
@@ -119,10 +119,10 @@ export class Thread {
     const next = new Map(this.nodes.peek());
     batch(() => {
       for (const message of messages) {
-        const { id, text, status, stats, problem } = message;
+        const { id, text, status, stats, problem, sources } = message;
         const here = next.get(id);
         if (!here) next.set(id, toMessage(message));
-        else if (!isMine(id)) here.state.value = { text, status, stats, problem };
+        else if (!isMine(id)) here.state.value = { text, status, stats, problem, sources };
       }
       this.nodes.value = next;
       const leaf = this.record.peek().leaf;

@@ -1,4 +1,5 @@
 /** The tree of a conversation's messages: paths, branches, and the messages that a branch sends. No state, no screen. */
+import { withSources } from '../documents/source';
 import type { ChatMessage } from '../state/engine';
 import { withAttachments } from './attachments';
 import type { MessageRecord, SystemPrompt } from './records';
@@ -87,7 +88,8 @@ export function toMessages(path: readonly Omit<MessageRecord, 'conversation'>[],
     }
     const answer = path[index + 1];
     if (answer && (answer.role !== 'assistant' || answer.text === '')) return;
-    messages.push({ role: 'user', content: withAttachments(message.text, message.attachments) });
+    const question = withAttachments(message.text, message.attachments);
+    messages.push({ role: 'user', content: withSources(question, message.sources ?? []) });
   });
   return messages;
 }

@@ -1,6 +1,7 @@
 /** What this page keeps on the device, and erasing all of it. Only what is Pagewise's: an origin may have other sites. */
 import { openChannel } from '../chat/channel';
 import { DATABASE } from '../chat/store';
+import { DOCUMENTS_DATABASE, DocumentStore } from '../documents/store';
 import type { Session } from '../state/session';
 
 const PREFIX = 'pagewise';
@@ -10,6 +11,8 @@ const MODELS_DATABASE = 'pagewise-models';
 export interface StorageReport {
   readonly chatBytes: number | null;
   readonly numConversations: number;
+  readonly documentBytes: number | null;
+  readonly numDocuments: number;
   readonly modelBytes: number | null;
   readonly models: readonly { readonly id: string; readonly name: string; readonly bytes: number }[];
   readonly pageBytes: number | null;
@@ -17,10 +20,17 @@ export interface StorageReport {
 }
 
 export async function reportStorage(): Promise<StorageReport> {
-  const [chats, models, pageBytes] = await Promise.all([measureChats(), listModels(), measureCaches()]);
+  const [chats, documents, models, pageBytes] = await Promise.all([
+    measureChats(),
+    measureDocuments(),
+    listModels(),
+    measureCaches(),
+  ]);
   return {
     chatBytes: chats?.bytes ?? null,
     numConversations: chats?.count ?? 0,
+    documentBytes: documents?.bytes ?? null,
+    numDocuments: documents?.count ?? 0,
     modelBytes: models ? models.reduce((sum, { bytes }) => sum + bytes, 0) : null,
     models: models ?? [],
     pageBytes,
@@ -37,6 +47,22 @@ async function measureChats(): Promise<{ bytes: number; count: number } | null> 
     const prompts = await store.prompts();
     store.close();
     return { bytes: new Blob([JSON.stringify([whole, prompts])]).size, count: list.length };
+  } catch {
+    return null;
+  }
+}
+
+async function measureDocuments(): Promise<{ bytes: number; count: number } | null> {
+  try {
+    const store = await DocumentStore.open();
+    const list = await store.list();
+    let bytes = 0;
+    // One after another: all of them at once may be a lot.
+    for (const document of list) {
+      bytes += new Blob([JSON.stringify([document, await store.passagesOf(document.id)])]).size;
+    }
+    store.close();
+    return { bytes, count: list.length };
   } catch {
     return null;
   }
@@ -82,7 +108,7 @@ function ownKeys(): string[] {
 }
 
 /** What could not be erased: another tab holds it, or the browser refused. */
-export type ErasePart = 'chats' | 'models' | 'page' | 'settings';
+export type ErasePart = 'chats' | 'documents' | 'models' | 'page' | 'settings';
 
 /** Erases everything, as far as it can; answers with what is still there. */
 export async function eraseAll(session: Session, closeChat: () => void): Promise<ErasePart[]> {
@@ -96,6 +122,7 @@ export async function eraseAll(session: Session, closeChat: () => void): Promise
     await work().catch(() => failed.push(part));
   };
   await attempt('chats', () => deleteDatabase(DATABASE));
+  await attempt('documents', () => deleteDatabase(DOCUMENTS_DATABASE));
   await attempt('models', eraseModels);
   await attempt('page', erasePage);
   await attempt('settings', async () => {

@@ -16,6 +16,7 @@ const t = translator(en, zh);
 
 const PARTS = {
   chats: 'chats',
+  documents: 'documents',
   models: 'models',
   page: 'page',
   settings: 'settings',
@@ -56,6 +57,11 @@ function Stored({ report, onDelete }: { report: StorageReport | null; onDelete: 
         <dt>{t('chats')}</dt>
         <dd>{size(report?.chatBytes)}</dd>
         <dd class="place">{t('chatsPlace', { count: report?.numConversations ?? 0 })}</dd>
+      </div>
+      <div>
+        <dt>{t('documents')}</dt>
+        <dd>{size(report?.documentBytes)}</dd>
+        <dd class="place">{t('documentsPlace', { count: report?.numDocuments ?? 0 })}</dd>
       </div>
       <div>
         <dt>{t('models')}</dt>

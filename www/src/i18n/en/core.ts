@@ -16,7 +16,6 @@ export const core = {
   railDocuments: 'Docs',
   loadingView: 'Loading…',
   viewFailed: 'This part of the page could not be loaded.',
-  labComing: 'This lab is not built yet.',
   tryAgain: 'Try again',
   language: 'Language',
   scheme: 'Colours',

@@ -18,7 +18,6 @@ export const core: Translation<typeof en> = {
   railDocuments: '文档',
   loadingView: '正在加载…',
   viewFailed: '页面的这一部分未能加载。',
-  labComing: '这个实验尚未完成。',
   tryAgain: '重试',
   language: '语言',
   scheme: '配色',
