@@ -7,18 +7,14 @@ mod common;
 use std::rc::Rc;
 
 use common::golden::{open_gpu, tiny_model};
+use common::server::open;
 use pagewise::compute::Executor;
 use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams};
-use pagewise::gguf::{self, FileSource, Gguf};
+use pagewise::gguf::Gguf;
 use pagewise::model::{Logits as _, Model, ModelOptions, load_cpu, load_gpu};
 use pagewise::text::{Constraint, Schema, Tokenizer, Tool, ToolChoice, ToolDelta, ToolFormat, ToolGrammar, ToolStream};
 use pollster::block_on;
 use serde_json::{Value, json};
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
-}
 
 fn schema() -> Value {
     json!({

@@ -7,9 +7,9 @@
 mod common;
 
 use common::golden::{Prompt, Reference, close, greedy, largest_difference, open_gpu, real_model, tiny_model};
+use common::server::open;
 use pagewise::compute::{Executor, Gpu, GpuOptions, ManyRows, Tuning};
 use pagewise::engine::{Engine, EngineOptions, Evaluation, evaluate};
-use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
 use pagewise::model::{
     DeviceInfo, Forward as _, Logits as _, Model, ModelConfig, ModelOptions, load_cpu, load_gpu, plan, probe,
@@ -19,11 +19,6 @@ use pollster::block_on;
 
 fn options(kv: KvFormat) -> ModelOptions {
     ModelOptions { kv, context_length: Some(512), ..ModelOptions::default() }
-}
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
 }
 
 /// Runs every prompt and compares its logits; `chunk` tokens a step.
