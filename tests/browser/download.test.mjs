@@ -3,12 +3,11 @@
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultModel, modelFile } from '../../scripts/models.mjs';
-import { openPackage } from './package.mjs';
+import { BROWSER, openTab, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const TINY = '/models/tiny-llama-f16.gguf';
 /** Large enough for several requests. */
 const LARGE = `/models/${defaultModel().sources[0]}`;
@@ -24,10 +23,16 @@ const rangeOf = ({ headers }) => {
 const isHead = (request) => rangeOf(request).end === 16;
 
 describe(`stored models in ${BROWSER}`, () => {
-  let opened;
   let asked = [];
   let intercept = () => false;
-  const call = (name, ...args) => opened.page.evaluate((n, a) => globalThis.test[n](...a), name, args);
+  const opened = usePackage({
+    intercept: (request, response) => {
+      if (!isModel(request)) return false;
+      asked.push(rangeOf(request));
+      return intercept(request, response);
+    },
+  });
+  const { call } = opened;
   const models = (...args) => call('models', ...args);
   const reload = async () => {
     await opened.page.reload();
@@ -45,22 +50,10 @@ describe(`stored models in ${BROWSER}`, () => {
       return (await globalThis.test.engine().completions.create(request)).choices[0].text;
     });
 
-  before(async () => {
-    opened = await openPackage(BROWSER, {
-      intercept: (request, response) => {
-        if (!isModel(request)) return false;
-        asked.push(rangeOf(request));
-        return intercept(request, response);
-      },
-    });
-  });
-
   beforeEach(() => {
     asked = [];
     intercept = () => false;
   });
-
-  after(() => opened?.close());
 
   for (const withoutFiles of [false, true]) {
     const where = withoutFiles ? 'IndexedDB' : 'the file system';
@@ -172,9 +165,7 @@ describe(`stored models in ${BROWSER}`, () => {
   });
 
   test('a second page waits for the first, and finds the model', async () => {
-    const other = await opened.browser.newPage();
-    await other.goto(`${opened.url}test/`);
-    await other.waitForFunction(() => globalThis.test);
+    const other = await openTab(opened.browser, `${opened.url}test/`);
     const download = (page) => page.evaluate((url) => globalThis.test.models('download', url), LARGE);
     const [one, two] = await Promise.all([download(opened.page), download(other)]);
     assert.deepEqual(two, one);
