@@ -73,14 +73,20 @@ export class OrderLab {
     });
   }
 
-  /** With as many passages as a small context has room for. */
+  /** With as many passages, then as many questions, as a small context has room for. */
   private async prepare(id: ExperimentId, asked: readonly Asked[]): Promise<OrderRun[]> {
     const room = this.engine.info.contextLength - 2;
-    for (let numPassages = NUM_PASSAGES; ; numPassages -= 1) {
-      const fewer = asked.map(({ question, sources }) => ({ question, sources: sources.slice(0, numPassages) }));
+    let [numPassages, numAsked] = [NUM_PASSAGES, asked.length];
+    for (;;) {
+      const fewer = asked.slice(0, numAsked).map(({ question, sources }) => ({
+        question,
+        sources: sources.slice(0, numPassages),
+      }));
       const runs = await prepare(this.engine, id, fewer, this.tokens.peek());
       const longest = Math.max(...runs.flatMap(({ requests }) => requests.map(({ ids }) => ids.length)));
-      if (longest <= room || numPassages === 1) return runs;
+      if (longest <= room || (numPassages === 1 && numAsked <= 2)) return runs;
+      if (numPassages > 1) numPassages -= 1;
+      else numAsked -= 1;
     }
   }
 
