@@ -64,6 +64,60 @@ fn accumulate(w: mat4x4<f32>, at: u32) {
     sum15 += d[3] * w;
 }
 
+// The sums of row i of the sixteen. A choice, and not an array: one that is indexed lies in memory.
+fn sum(i: u32) -> vec4<f32> {
+    switch i {
+        case 0u: {
+            return sum0;
+        }
+        case 1u: {
+            return sum1;
+        }
+        case 2u: {
+            return sum2;
+        }
+        case 3u: {
+            return sum3;
+        }
+        case 4u: {
+            return sum4;
+        }
+        case 5u: {
+            return sum5;
+        }
+        case 6u: {
+            return sum6;
+        }
+        case 7u: {
+            return sum7;
+        }
+        case 8u: {
+            return sum8;
+        }
+        case 9u: {
+            return sum9;
+        }
+        case 10u: {
+            return sum10;
+        }
+        case 11u: {
+            return sum11;
+        }
+        case 12u: {
+            return sum12;
+        }
+        case 13u: {
+            return sum13;
+        }
+        case 14u: {
+            return sum14;
+        }
+        default: {
+            return sum15;
+        }
+    }
+}
+
 fn store(sums: vec4<f32>, t: u32, num_rows: u32, n: u32) {
     if (t >= num_rows) {
         return;
@@ -113,20 +167,7 @@ fn main(@builtin(global_invocation_id) global: vec3<u32>) {
         accumulate(mat4x4<f32>(w0[6], w1[6], w2[6], w3[6]), at + 6u);
         accumulate(mat4x4<f32>(w0[7], w1[7], w2[7], w3[7]), at + 7u);
     }
-    store(sum0, t, num_rows, n);
-    store(sum1, t + 1u, num_rows, n);
-    store(sum2, t + 2u, num_rows, n);
-    store(sum3, t + 3u, num_rows, n);
-    store(sum4, t + 4u, num_rows, n);
-    store(sum5, t + 5u, num_rows, n);
-    store(sum6, t + 6u, num_rows, n);
-    store(sum7, t + 7u, num_rows, n);
-    store(sum8, t + 8u, num_rows, n);
-    store(sum9, t + 9u, num_rows, n);
-    store(sum10, t + 10u, num_rows, n);
-    store(sum11, t + 11u, num_rows, n);
-    store(sum12, t + 12u, num_rows, n);
-    store(sum13, t + 13u, num_rows, n);
-    store(sum14, t + 14u, num_rows, n);
-    store(sum15, t + 15u, num_rows, n);
+    for (var i = 0u; i < 16u; i += 1u) {
+        store(sum(i), t + i, num_rows, n);
+    }
 }

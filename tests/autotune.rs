@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use pagewise::compute::{Gpu, GpuOptions, Reduce};
 use pagewise::gguf::{self, FileSource, Gguf};
-use pagewise::kernels::KvFormat;
-use pagewise::model::{Choice, ModelConfig, Precision, TuningSource, autotune, probe, tuning_key};
+use pagewise::model::{
+    Choice, DeviceInfo, ModelConfig, ModelOptions, Precision, TuningSource, autotune, plan, probe, tuning_key,
+};
 use pollster::block_on;
 
 /// Milliseconds: tests are not about what fits into the time.
@@ -47,7 +48,8 @@ fn a_choice_is_measured_once_and_then_remembered() {
     assert_eq!(remembered.gpu.tuning(), measured.gpu.tuning());
     assert!(remembered.timings.is_empty());
     let tuning = measured.gpu.tuning();
-    assert_eq!(block_on(probe(measured.gpu, &config, &gguf, KvFormat::F16)).unwrap().tuning(), tuning);
+    let (_, layout, _) = plan(&config, &gguf, &DeviceInfo::BASELINE, &ModelOptions::default()).unwrap();
+    assert_eq!(block_on(probe(measured.gpu, &config, &gguf, &layout)).unwrap().tuning(), tuning);
 }
 
 #[test]

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use common::golden::{open_gpu, real_model, tiny_model};
+use common::server::open;
 use pagewise::Result;
 use pagewise::compute::Executor;
 use pagewise::engine::{CacheOptions, Engine, EngineOptions, Event, Request, SamplingParams, Usage};
-use pagewise::gguf::{self, FileSource, Gguf};
+use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
 use pagewise::kv::{BLOCK_SIZE, GroupConfig};
 use pagewise::model::{Batch, BatchLimits, Forward, Logits as _, Model, ModelOptions, RowSampling, load_cpu, load_gpu};
@@ -209,11 +210,6 @@ fn check<E: Executor>(name: &str, model: &mut Model<E>, gguf: &Gguf, [a, b]: [&[
     for round in ["cold", "warm"] {
         expected.assert_same(&server.answer(a, num, true), &format!("{name}, smallest pool, {round}"));
     }
-}
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
 }
 
 fn options(context_length: usize) -> ModelOptions {

@@ -7,18 +7,14 @@ mod common;
 use std::rc::Rc;
 
 use common::golden::{open_gpu, tiny_model};
+use common::server::open;
 use pagewise::compute::Executor;
 use pagewise::engine::{Engine, EngineOptions, Event, FinishReason, Request, SamplingParams};
-use pagewise::gguf::{self, FileSource, Gguf};
+use pagewise::gguf::Gguf;
 use pagewise::model::{Logits as _, Model, ModelOptions, load_cpu, load_gpu};
-use pagewise::text::{Constraint, Schema, Tokenizer};
+use pagewise::text::{Constraint, Schema, Tokenizer, Tool, ToolChoice, ToolDelta, ToolFormat, ToolGrammar, ToolStream};
 use pollster::block_on;
 use serde_json::{Value, json};
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
-}
 
 fn schema() -> Value {
     json!({
@@ -36,12 +32,26 @@ fn schema() -> Value {
 /// An answer's ids, text, and why it ended.
 type Answer = (Vec<u32>, String, FinishReason);
 
+/// The constraint of most answers here.
+fn constraint() -> Constraint {
+    Constraint::JsonSchema(Schema { name: "answer".into(), json: schema().to_string(), field: "schema".into() })
+}
+
 /// Answers of a model to the same prompt: greedy, and drawn from seeds; and the steps that they took.
 fn answers<E: Executor>(model: Model<E>, gguf: &Gguf, prompt: &[u32], jumps_ahead: bool) -> (Vec<Answer>, u64) {
+    answers_of(model, gguf, prompt, jumps_ahead, &constraint())
+}
+
+fn answers_of<E: Executor>(
+    model: Model<E>,
+    gguf: &Gguf,
+    prompt: &[u32],
+    jumps_ahead: bool,
+    constraint: &Constraint,
+) -> (Vec<Answer>, u64) {
     let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata).unwrap());
     let groups = model.groups();
     let mut engine = Engine::new(model, tokenizer, groups, EngineOptions { jumps_ahead, ..EngineOptions::default() });
-    let schema = Schema { name: "answer".into(), json: schema().to_string(), field: "schema".into() };
     let mut answers = Vec::new();
     for seed in 0..4_u8 {
         let request = Request {
@@ -52,7 +62,7 @@ fn answers<E: Executor>(model: Model<E>, gguf: &Gguf, prompt: &[u32], jumps_ahea
                 seed: Some(seed.into()),
                 ..SamplingParams::default()
             },
-            constraint: Some(Constraint::JsonSchema(schema.clone())),
+            constraint: Some(constraint.clone()),
             ..Request::default()
         };
         engine.submit(request, 0.0).unwrap();
@@ -101,6 +111,37 @@ fn tiny_models_answer_with_what_the_schema_allows() {
         let (plain, num_plain) = answers(load(), &gguf, &prompts[0].ids, false);
         assert_eq!(ahead, plain, "{name}: with and without taking what is forced");
         assert!(num_ahead < num_plain, "{name}: {num_ahead} and {num_plain} steps");
+    }
+}
+
+#[test]
+fn tiny_models_answer_with_calls_or_what_the_schema_allows() {
+    let (path, prompts) = tiny_model("tiny-llama");
+    let (gguf, source) = open(&path);
+    let load = || block_on(load_cpu(&gguf, &source, &ModelOptions::default())).unwrap();
+    let parameters = json!({ "type": "object", "properties": { "city": { "enum": ["Bern", "Rome"] } },
+        "required": ["city"], "additionalProperties": false });
+    let function = json!({ "name": "weather", "parameters": parameters, "strict": true });
+    let tools = Tool::list(&json!([{ "type": "function", "function": function }])).unwrap();
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    for format in ToolFormat::ALL {
+        let calls = ToolGrammar::new(format, &tools, ToolChoice::Required, false, |_| None).unwrap().unwrap();
+        let either = calls.or(constraint());
+        let (ahead, _) = answers_of(load(), &gguf, &prompts[0].ids, true, &either);
+        let (plain, _) = answers_of(load(), &gguf, &prompts[0].ids, false, &either);
+        assert_eq!(ahead, plain, "{format:?}: with and without taking what is forced");
+        for (_, text, reason) in ahead.iter().filter(|(.., reason)| *reason == FinishReason::Stop) {
+            let mut stream = ToolStream::new(format, tools.clone(), 0).calls_or_text();
+            let deltas: Vec<_> = stream.push(text).into_iter().chain(stream.finish()).collect();
+            match deltas.as_slice() {
+                [ToolDelta::Content(content)] => {
+                    assert_eq!(content, text);
+                    assert!(validator.is_valid(&serde_json::from_str(text).unwrap()), "{format:?}: {text}");
+                }
+                [ToolDelta::Call { name, .. }, ToolDelta::Arguments { .. }] => assert_eq!(name, "weather"),
+                other => panic!("{format:?}: {text}: {other:?} ({reason:?})"),
+            }
+        }
     }
 }
 

@@ -7,21 +7,18 @@
 mod common;
 
 use common::golden::{Prompt, Reference, close, greedy, largest_difference, open_gpu, real_model, tiny_model};
+use common::server::open;
 use pagewise::compute::{Executor, Gpu, GpuOptions, ManyRows, Tuning};
 use pagewise::engine::{Engine, EngineOptions, Evaluation, evaluate};
-use pagewise::gguf::{self, FileSource, Gguf};
 use pagewise::kernels::KvFormat;
-use pagewise::model::{Forward as _, Logits as _, Model, ModelConfig, ModelOptions, load_cpu, load_gpu, probe};
+use pagewise::model::{
+    DeviceInfo, Forward as _, Logits as _, Model, ModelConfig, ModelOptions, load_cpu, load_gpu, plan, probe,
+};
 use pagewise::text::Tokenizer;
 use pollster::block_on;
 
 fn options(kv: KvFormat) -> ModelOptions {
     ModelOptions { kv, context_length: Some(512), ..ModelOptions::default() }
-}
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
 }
 
 /// Runs every prompt and compares its logits; `chunk` tokens a step.
@@ -177,9 +174,10 @@ fn the_probe_passes_on_the_native_adapter() {
     for name in ["tiny-llama", "tiny-gemma3"] {
         let (gguf, _) = open(&tiny_model(name).0);
         let config = ModelConfig::from_gguf(&gguf).unwrap();
+        let (_, layout, _) = plan(&config, &gguf, &DeviceInfo::BASELINE, &ModelOptions::default()).unwrap();
         for gpu in open_gpu() {
             let tuning = gpu.tuning();
-            assert_eq!(block_on(probe(gpu, &config, &gguf, KvFormat::F16)).unwrap().tuning(), tuning);
+            assert_eq!(block_on(probe(gpu, &config, &gguf, &layout)).unwrap().tuning(), tuning);
         }
     }
 }

@@ -7,62 +7,24 @@
 
 mod common;
 
-use std::rc::Rc;
 use std::time::Instant;
 
 use common::golden::{open_gpu, real_model, tiny_model};
+use common::server::{Server, open};
 use pagewise::compute::Executor;
-use pagewise::engine::{CacheOptions, Engine, EngineOptions, Event, Request, SamplingParams, Usage};
-use pagewise::gguf::{self, FileSource, Gguf};
+use pagewise::engine::{CacheOptions, Usage};
+use pagewise::gguf::Gguf;
 use pagewise::kernels::KvFormat;
 use pagewise::kv::BLOCK_SIZE;
-use pagewise::model::{KvBlocks as _, Logits as _, Model, ModelOptions, Xxh64, load_cpu, load_gpu};
-use pagewise::text::Tokenizer;
+use pagewise::model::{KvBlocks as _, Model, ModelOptions, Xxh64, load_cpu, load_gpu};
 use pagewise::{Error, Result};
 use pollster::block_on;
-
-fn open(path: &str) -> (Gguf, FileSource) {
-    let source = FileSource::open(path).unwrap();
-    (block_on(gguf::open(&source)).unwrap(), source)
-}
 
 fn options(kv: KvFormat, context_length: usize) -> ModelOptions {
     ModelOptions { kv, context_length: Some(context_length), ..ModelOptions::default() }
 }
 
-struct Server<E: Executor>(Engine<Model<E>>);
-
 impl<E: Executor> Server<E> {
-    fn new(model: Model<E>, gguf: &Gguf) -> Self {
-        let tokenizer = Rc::new(Tokenizer::from_metadata(&gguf.metadata).unwrap());
-        let groups = model.groups();
-        Self(Engine::new(model, tokenizer, groups, EngineOptions::default()))
-    }
-
-    /// The greedy continuation of a prompt by `num` tokens.
-    fn answer(&mut self, prompt: &[u32], num: usize, enabled: bool) -> (Vec<u32>, Usage) {
-        let request = Request {
-            prompt: prompt.to_vec(),
-            max_tokens: Some(num),
-            sampling: SamplingParams::greedy(),
-            ignore_end_of_generation: true,
-            cache: CacheOptions { enabled, ..CacheOptions::default() },
-            ..Request::default()
-        };
-        self.0.submit(request, 0.0).unwrap();
-        let mut answer = Vec::new();
-        loop {
-            for event in block_on(self.0.step(|| 0.0)) {
-                match event {
-                    Event::Text { ids, .. } => answer.extend(ids),
-                    Event::Finished { usage, .. } => return (answer, usage),
-                    Event::Progress { .. } => {}
-                    Event::Failed { error, .. } => panic!("{error}"),
-                }
-            }
-        }
-    }
-
     fn save(&mut self, prefix: &[u32]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let sink = |chunk: Vec<u8>| {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { offline } from './build/offline';
+import { preload } from './build/preload';
 
 /**
  * What the page may do. It is a meta tag so that it holds on any static host; `frame-ancestors` cannot be set this way
@@ -46,7 +47,7 @@ export default defineConfig(({ mode }) => {
     base: './',
     resolve: { alias: fake ? [{ find: /^pagewise$/, replacement: local('tests/fake-engine.ts') }] : [] },
     esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
-    plugins: [contentSecurityPolicy(), offline()],
+    plugins: [contentSecurityPolicy(), preload(), offline()],
     worker: { format: 'es' },
     // The package resolves its worker and .wasm by import.meta.url, which pre-bundling would move.
     optimizeDeps: { exclude: ['pagewise'] },

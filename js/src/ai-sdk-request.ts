@@ -58,6 +58,13 @@ export function mapCall(options: AiCallOptions): MappedCall {
   };
 }
 
+/** What is thrown for an error: the SDK knows an abort by the exception's name. */
+export function asAbort(error: unknown, signal: AbortSignal | undefined): unknown {
+  if (!signal?.aborted) return error;
+  const { reason } = signal;
+  return reason instanceof Error && reason.name === 'AbortError' ? reason : new DOMException('aborted', 'AbortError');
+}
+
 function formatOf(format: AiCallOptions['responseFormat']): object | undefined {
   if (format?.type !== 'json') return undefined;
   const { schema, name = 'response', description } = format;

@@ -1,6 +1,6 @@
 /**
- * The part of the AI SDK's language model specification (version 4, `LanguageModelV4` of `@ai-sdk/provider` 4) that is used
- * here. Written down so that the package depends on nothing; a test holds it against the real one.
+ * The part of the AI SDK's specification (version 4, `LanguageModelV4` and `EmbeddingModelV4` of `@ai-sdk/provider` 4) that is
+ * used here. Written down so that the package depends on nothing; a test holds it against the real one.
  */
 
 /** JSON. */
@@ -116,7 +116,10 @@ export interface AiToolCall {
   input: string;
 }
 
-/** Facts of an answer: `pagewise.timings`, `pagewise.cache` and, of a router, `pagewise.computed_on`. */
+/**
+ * Facts of an answer, under `pagewise`: `timings`, `cache`, `cached_tokens`, of a router `computed_on`, and with
+ * `providerOptions: {pagewise: {logprobs: true}}` the `logprobs` of its tokens, as in `choices[0].logprobs.content`.
+ */
 export type AiMetadata = Record<string, { [key: string]: AiJson }>;
 
 /** A piece of a streamed answer. */
@@ -154,4 +157,39 @@ export interface AiLanguageModel {
   doGenerate(options: AiCallOptions): Promise<AiGenerateResult>;
   /** A streamed one. */
   doStream(options: AiCallOptions): Promise<{ stream: ReadableStream<AiStreamPart>; request: { body: unknown } }>;
+}
+
+/** A call of an embedding model. */
+export interface AiEmbedOptions {
+  /** The texts. */
+  values: string[];
+  /** Not supported; a warning says so. */
+  dimensions?: number;
+  /** Ends it. */
+  abortSignal?: AbortSignal;
+  /** `pagewise`: `priority`, `deadline_ms` and `timeout_ms`. */
+  providerOptions?: AiProviderOptions;
+}
+
+/** Embedded texts. */
+export interface AiEmbedResult {
+  /** One for each text, in order. */
+  embeddings: number[][];
+  /** Tokens of all texts. */
+  usage: { tokens: number };
+  /** Of a router: `pagewise.computed_on`. */
+  providerMetadata?: AiMetadata;
+  warnings: AiWarning[];
+}
+
+/** An embedding model for the AI SDK. */
+export interface AiEmbeddingModel {
+  readonly specificationVersion: 'v4';
+  readonly provider: string;
+  readonly modelId: string;
+  /** Texts of a call. */
+  readonly maxEmbeddingsPerCall: number;
+  readonly supportsParallelCalls: boolean;
+  /** Embeds. */
+  doEmbed(options: AiEmbedOptions): Promise<AiEmbedResult>;
 }

@@ -1,6 +1,6 @@
 /**
- * A provider for the Vercel AI SDK (`ai` 7, specification `v4`): its `generateText`, `streamText` and so on, answered by an
- * engine in the page, or by a router.
+ * A provider for the Vercel AI SDK (`ai` 7, specification `v4`): its `generateText`, `streamText`, `embed` and so
+ * on, answered by an engine in the page, or by a router.
  *
  * ```ts
  * import { streamText } from 'ai';
@@ -14,9 +14,11 @@
  * @module
  */
 
-import { mapCall } from './ai-sdk-request.js';
+import { type EmbeddingEngine, PagewiseEmbeddingModel } from './ai-sdk-embedding.js';
+import { asAbort, mapCall } from './ai-sdk-request.js';
 import type {
   AiCallOptions,
+  AiEmbeddingModel,
   AiFinishReason,
   AiGenerateResult,
   AiJson,
@@ -32,13 +34,17 @@ import type {
   ChatCompletionCreateParamsStreaming,
   EngineInfo,
   RequestOptions,
+  TokenLogprob,
   Usage,
 } from './types.js';
 
+export type { EmbeddingEngine } from './ai-sdk-embedding.js';
 export type * from './ai-sdk-types.js';
 
 /** What answers: an `Engine`, or a router of `pagewise/remote`. */
 export interface ChatEngine {
+  /** What embeds; without it there are no embedding models. */
+  readonly embeddings?: EmbeddingEngine;
   /** What answers are said to come from. */
   readonly info: Pick<EngineInfo, 'id'>;
   /** As an engine's. */
@@ -59,26 +65,34 @@ export interface PagewiseProvider {
   readonly specificationVersion: 'v4';
   /** The same. */
   languageModel(modelId?: string): AiLanguageModel;
-  /** There is none: throws. */
-  embeddingModel(modelId: string): never;
+  /** The engine's model too: embeddings are the mean of its last hidden states, as `engine.embeddings` has them. */
+  embeddingModel(modelId?: string): AiEmbeddingModel;
   /** There is none: throws. */
   imageModel(modelId: string): never;
 }
 
 /** The provider of an engine's model. */
 export function createPagewise(engine: ChatEngine): PagewiseProvider {
-  const languageModel = (modelId = engine.info.id): AiLanguageModel => {
+  const check = (modelId: string): void => {
     if (modelId !== engine.info.id) throw bad(`model: ${show(engine.info.id)} is loaded, ${show(modelId)} asked`);
+  };
+  const languageModel = (modelId = engine.info.id): AiLanguageModel => {
+    check(modelId);
     return new PagewiseLanguageModel(engine);
   };
-  const none = (modelId: string): never => {
-    throw bad(`model: ${show(modelId)} is not there: Pagewise has language models only`);
+  const embeddingModel = (modelId = engine.info.id): AiEmbeddingModel => {
+    check(modelId);
+    if (engine.embeddings === undefined) throw bad(`model: ${show(modelId)} has no embeddings here`);
+    return new PagewiseEmbeddingModel(engine.embeddings, modelId);
+  };
+  const imageModel = (modelId: string): never => {
+    throw bad(`model: ${show(modelId)} is not there: Pagewise has language and embedding models only`);
   };
   return Object.assign((modelId?: string) => languageModel(modelId), {
     specificationVersion: 'v4' as const,
     languageModel,
-    embeddingModel: none,
-    imageModel: none,
+    embeddingModel,
+    imageModel,
   });
 }
 
@@ -154,13 +168,6 @@ class PagewiseLanguageModel implements AiLanguageModel {
   }
 }
 
-/** The SDK knows an abort by the exception's name. */
-function asAbort(error: unknown, signal: AbortSignal | undefined): unknown {
-  if (!signal?.aborted) return error;
-  const { reason } = signal;
-  return reason instanceof Error && reason.name === 'AbortError' ? reason : new DOMException('aborted', 'AbortError');
-}
-
 /** The only text of an answer. */
 const TEXT = 'text';
 
@@ -184,6 +191,7 @@ async function* partsOf(
 ): AsyncGenerator<AiStreamPart, undefined> {
   yield { type: 'stream-start', warnings };
   const calls = new Map<number, OpenCall>();
+  const logprobs: TokenLogprob[] = [];
   let raw: string | undefined;
   let isOpen = false;
   let hasHead = false;
@@ -192,6 +200,7 @@ async function* partsOf(
       if (!hasHead) yield { type: 'response-metadata', ...headOf(chunk) };
       hasHead = true;
       const [choice] = chunk.choices;
+      logprobs.push(...(choice?.logprobs?.content ?? []));
       const text = choice?.delta.content ?? '';
       if (text !== '' && !isOpen) yield { type: 'text-start', id: TEXT };
       isOpen ||= text !== '';
@@ -211,7 +220,7 @@ async function* partsOf(
         type: 'finish',
         finishReason: reasonOf(raw),
         usage: usageOf(chunk.usage),
-        providerMetadata: metadataOf(chunk),
+        providerMetadata: metadataOf(chunk, chunk.usage, logprobs),
       };
     }
   } catch (error) {
@@ -258,9 +267,12 @@ function usageOf(usage: Usage): AiUsage {
   };
 }
 
-/** What is Pagewise's own in the last chunk. */
-function metadataOf(chunk: ChatCompletionChunk): AiMetadata {
+/** What the SDK has no place for: of the last chunk, and what was told of the tokens. */
+function metadataOf(chunk: ChatCompletionChunk, usage: Usage, tokens: TokenLogprob[]): AiMetadata {
   const { timings, cache, computed_on } = chunk as ChatCompletionChunk & { computed_on?: string };
-  const known = Object.entries({ timings, cache, computed_on }).filter(([, value]) => value !== undefined);
+  const { cached_tokens } = usage.prompt_tokens_details;
+  const logprobs = tokens.length === 0 ? undefined : tokens;
+  const all = { timings, cache, computed_on, cached_tokens, logprobs };
+  const known = Object.entries(all).filter(([, value]) => value !== undefined);
   return { pagewise: Object.fromEntries(known) as unknown as { [key: string]: AiJson } };
 }

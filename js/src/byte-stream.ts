@@ -13,10 +13,15 @@ export async function request(
   offset: number,
 ): Promise<Response> {
   let response: Response;
-  const late = (): TransientError =>
-    new TransientError('network', `no answer from ${url} for ${environment.stallMs / 1000} s`, { url, offset });
+  // A request that is given up has to end: browsers have six connections to a host, and each would keep one of them.
+  const end = new AbortController();
+  const late = (): TransientError => {
+    end.abort();
+    return new TransientError('network', `no answer from ${url} for ${environment.stallMs / 1000} s`, { url, offset });
+  };
+  const signal = AbortSignal.any([init.signal, end.signal]);
   try {
-    response = await within(environment.fetch(url, init), environment.stallMs, late);
+    response = await within(environment.fetch(url, { ...init, signal }), environment.stallMs, late);
   } catch (error) {
     if (init.signal.aborted) throw new PagewiseError('cancelled', 'cancelled', { cause: error });
     if (error instanceof PagewiseError) throw error;

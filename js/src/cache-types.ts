@@ -3,20 +3,24 @@
  */
 
 import type { MissExplanation } from './doctor.js';
+import type { ChatRequestMessage } from './message-types.js';
 import type { StepAnswer } from './metrics-types.js';
-import type { CacheMiss, ChatMessage } from './openai.js';
+import type { CacheMiss } from './openai.js';
+import type { ChatTool } from './tool-types.js';
 
 /** A prefix: messages, or the token ids that prompts begin with. */
-export type CachePrefixInput = readonly ChatMessage[] | readonly number[];
+export type CachePrefixInput = readonly ChatRequestMessage[] | readonly number[];
 
-/** Where a prefix is looked for. */
+/** Which prefix is meant. */
 export interface CacheLookupOptions {
+  /** As in a request: functions that the prompts tell the model of. Only with messages. Default: none. */
+  tools?: readonly ChatTool[] | null;
   /** The salt that it was computed under. Default: none. */
   salt?: string;
 }
 
 /** How what was saved is kept once it is back; as in a request. */
-export interface RestoreOptions extends CacheLookupOptions {
+export interface RestoreOptions extends Pick<CacheLookupOptions, 'salt'> {
   /** Blocks of lower priority are given up first. Default: 0. */
   priority?: number;
   /** Drop it when it was not used for so long. Default: keep it until its place is needed. */

@@ -19,14 +19,15 @@ import type { WorkerClient } from './client.js';
 import { collect } from './completions.js';
 import { bad, type Fields, fieldsOf, integer, isObject, show, tokenId } from './fields.js';
 import { buffersOf } from './guard.js';
-import { checkMessages } from './message-request.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EnginePrefix } from './protocol.js';
 import { checkChatRequest, checkTextRequest } from './request.js';
+import { checkRendered } from './tool-request.js';
 import type {
   CacheReport,
   ChatCompletionCreateParams,
-  ChatMessage,
+  ChatRequestMessage,
+  ChatTool,
   CompletionCreateParams,
   EngineInfo,
   RequestCacheOptions,
@@ -38,6 +39,8 @@ import type {
 export interface WarmOptions extends Pick<RequestOptions, 'signal'> {
   /** As in a request: priority, time to live, pin, salt, name. */
   cache?: RequestCacheOptions;
+  /** As in a request: a prompt that tells the model of functions begins with other tokens. Default: none. */
+  tools?: readonly ChatTool[] | null;
 }
 
 /** What {@link PrefixCache.warm} did. */
@@ -48,8 +51,8 @@ export interface WarmResult {
   cache: CacheReport;
 }
 
-const WARM_OPTIONS: OptionKinds<WarmOptions> = { signal: 'signal', cache: 'any' };
-const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any' };
+const WARM_OPTIONS: OptionKinds<WarmOptions> = { signal: 'signal', cache: 'any', tools: 'any' };
+const LOOKUP_OPTIONS: OptionKinds<CacheLookupOptions> = { salt: 'any', tools: 'any' };
 const TAIL_AWARE_FIELDS = ['ttftTargetMs', 'prefillTokensPerS', 'nextTurnTokens'];
 const RESTORE_OPTIONS: OptionKinds<RestoreOptions> = {
   salt: 'any',
@@ -99,11 +102,11 @@ export class PrefixCache {
 
   /**
    * Computes the beginning of a conversation now and answers nothing: a request that begins with these messages then
-   * starts warm. `cache_control` on them works as in a request.
+   * starts warm, if it has the same `tools`. `cache_control` on them works as in a request.
    */
-  async warm(messages: readonly ChatMessage[], options?: WarmOptions): Promise<WarmResult> {
-    const { cache: cacheOptions, signal } = checkOptions('warm', options, WARM_OPTIONS);
-    const { engineRequest } = checkChatRequest({ messages, cache: cacheOptions }, []);
+  async warm(messages: readonly ChatRequestMessage[], options?: WarmOptions): Promise<WarmResult> {
+    const { cache: cacheOptions, signal, tools } = checkOptions('warm', options, WARM_OPTIONS);
+    const { engineRequest } = checkChatRequest({ messages, tools, cache: cacheOptions }, []);
     if (!engineRequest.cache.enabled) throw bad('warm: cache.enabled: false would leave nothing in the cache');
     const request = { ...engineRequest, prefillOnly: true };
     const { usage, cache } = await collect(await this.#client.generate(request, signal));
@@ -204,11 +207,12 @@ function checkPrefix(
   prefix: CachePrefixInput,
   options: CacheLookupOptions | undefined,
 ): { prefix: EnginePrefix; salt: string } {
-  const { salt: given } = checkOptions(what, options, LOOKUP_OPTIONS);
+  const { salt: given, tools } = checkOptions(what, options, LOOKUP_OPTIONS);
   if (!Array.isArray(prefix) || prefix.length === 0) {
     throw bad(`prefix: a list of messages or of token ids is needed, ${show(prefix)} given`);
   }
   const salt = checkSalt(given, 'salt');
-  if (typeof prefix[0] !== 'number') return { prefix: { messages: checkMessages(prefix) }, salt };
+  if (typeof prefix[0] !== 'number') return { prefix: checkRendered(prefix, tools), salt };
+  if (tools !== undefined && tools !== null) throw bad('tools: only with messages; token ids have them in them');
   return { prefix: { ids: Array.from(prefix, (id) => tokenId('prefix', id)) }, salt };
 }

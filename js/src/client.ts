@@ -11,6 +11,7 @@ import { buffersOf, guardFromWorker, isRequestEvent, isResultOf } from './guard.
 import { HELLO, isOurs, otherWorker } from './hello.js';
 import { Listeners } from './listeners.js';
 import { tryToMeasure } from './measure.js';
+import { PendingRequest } from './pending-request.js';
 import type { CallMessage, Calls, CallType, EngineRequest, FromWorker, HelloMessage, ToWorker } from './protocol.js';
 import type { LoadProgress, StepTrace } from './types.js';
 
@@ -24,13 +25,6 @@ interface PendingCall {
   message: CallMessage;
   resolve: (value: never) => void;
   reject: (error: PagewiseError) => void;
-}
-
-interface PendingRequest {
-  message: CallMessage;
-  generation: Generation;
-  /** Whether anything of the answer came. */
-  hasBegun: boolean;
 }
 
 /** A worker, or whichever worker takes its place. */
@@ -98,7 +92,9 @@ export class WorkerClient {
     if (this.#cacheEvents.isOn) void this.call('cacheListen', { isOn: true }).catch(() => undefined);
     if (this.#steps.isOn) void this.call('stepListen', { isOn: true }).catch(() => undefined);
     if (this.#stepTarget !== undefined) this.#post({ type: 'stepTarget', ms: this.#stepTarget });
-    for (const message of [...new Set(waiting)].sort((a, b) => a.id - b.id)) this.#send(message);
+    for (const message of [...new Set(waiting)].sort((a, b) => a.id - b.id)) {
+      this.#send(this.#requests.get(message.id)?.again() ?? message);
+    }
   }
 
   /**
@@ -115,7 +111,10 @@ export class WorkerClient {
       this.#calls.delete(id);
       reject(error);
     }
-    for (const { generation, hasBegun } of [...this.#requests.values()]) if (hasBegun) generation.fail(error, true);
+    for (const request of [...this.#requests.values()]) {
+      if (request.hasBegun) request.generation.fail(error, true);
+      else this.#watch(request);
+    }
   }
 
   /** Sends a call and waits for its answer. */
@@ -132,22 +131,21 @@ export class WorkerClient {
     const label = name ?? `request-${this.#nextId}`;
     const message = this.#message('submit', { request, name: label });
     const { id } = message;
-    const arrivedMs = performance.now();
-    const onAbort = (): void => {
-      const error = cancelledError(signal);
-      generation.fail(error, false);
-      this.#take(id)?.reject(error);
-    };
+    const onAbort = (): void => this.#giveUp(pending, cancelledError(signal));
     const onEnd = (isComplete: boolean): void => {
       signal?.removeEventListener('abort', onAbort);
+      pending.unwatch();
       this.#requests.delete(id);
       const { finishes, numChoices } = generation;
-      if (finishes.length === numChoices) tryToMeasure(label, arrivedMs, finishes);
+      if (finishes.length === numChoices) tryToMeasure(label, pending.arrivedMs, finishes);
       if (!isComplete) this.#post({ type: 'cancel', request: id });
     };
     const generation = new Generation(request.numChoices, onEnd, request.logprobs !== undefined);
+    const pending = new PendingRequest(message, generation);
     signal?.addEventListener('abort', onAbort);
-    this.#requests.set(id, { message, generation, hasBegun: false });
+    this.#requests.set(id, pending);
+    // A worker of the page's own is always there.
+    if (this.life !== null) this.#watch(pending);
     try {
       await this.#call(message);
     } catch (error) {
@@ -187,6 +185,16 @@ export class WorkerClient {
   atEnd(cleanup: () => void): void {
     if (this.#closed === undefined) this.#cleanups.push(cleanup);
     else cleanup();
+  }
+
+  #watch(request: PendingRequest): void {
+    request.watch((error) => this.#giveUp(request, error));
+  }
+
+  /** Nobody waits for it any more. */
+  #giveUp({ message, generation }: PendingRequest, error: PagewiseError): void {
+    generation.fail(error, false);
+    this.#take(message.id)?.reject(error);
   }
 
   #listeners<T>(type: 'cacheListen' | 'stepListen'): Listeners<T> {
@@ -323,6 +331,7 @@ export class WorkerClient {
 
   #answer(id: number, value: unknown): void {
     const call = this.#calls.get(id);
+    this.#requests.get(id)?.unwatch();
     // A request that was sent again is queued again, which nobody waits for.
     if (call === undefined) this.numIgnored += this.#requests.has(id) ? 0 : 1;
     else if (!isResultOf(call.message.type, value))

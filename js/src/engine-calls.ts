@@ -34,7 +34,7 @@ export function callEngine(
     case 'detokenize':
       return engine.detokenize(Uint32Array.from(message.ids), message.skipSpecial);
     case 'applyTemplate':
-      return engine.applyTemplate(message.messages, message.addGenerationPrompt);
+      return engine.applyTemplate(message.messages, message.tools, message.addGenerationPrompt);
     case 'metrics':
       return engine.metrics();
     case 'metricsText':

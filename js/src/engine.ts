@@ -10,12 +10,12 @@ import { Embeddings } from './embeddings.js';
 import { PagewiseError } from './errors.js';
 import { bad, show } from './fields.js';
 import { checkEngineOptions, checkStepTargets, followVisibility } from './load-options.js';
-import { checkMessages } from './message-request.js';
 import { Models } from './models.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import { shareEnvironment } from './share-environment.js';
 import { checkShare } from './share-options.js';
 import { loadSharing, type Sharing, startSharing } from './sharing.js';
+import { checkRendered } from './tool-request.js';
 import type {
   ChatRequestMessage,
   DetokenizeOptions,
@@ -196,11 +196,11 @@ export class Engine {
     return this.#client.call('logits', { ids: [...ids], positions });
   }
 
-  /** Renders messages with the model's chat template: the text that a chat request would be answered to. */
+  /** Renders messages (and tools) with the model's chat template: the text that a chat request would be answered to. */
   async applyTemplate(messages: readonly ChatRequestMessage[], options?: TemplateOptions): Promise<string> {
-    const kinds = { addGenerationPrompt: 'flag' } as const;
-    const { addGenerationPrompt = true } = checkOptions('applyTemplate', options, kinds);
-    return this.#client.call('applyTemplate', { messages: checkMessages(messages), addGenerationPrompt });
+    const kinds = { addGenerationPrompt: 'flag', tools: 'any' } as const;
+    const { addGenerationPrompt = true, tools } = checkOptions('applyTemplate', options, kinds);
+    return this.#client.call('applyTemplate', { ...checkRendered(messages, tools), addGenerationPrompt });
   }
 
   /** Says how the engine is doing. */

@@ -61,7 +61,6 @@ const isInput = either(
   shape({ text: isText }),
   shape({ ids: listOf(isTokenId) }),
 );
-const isPrefix = either(shape({ messages: listOf(isMessage) }), shape({ ids: listOf(isTokenId) }));
 const isCacheOptions = shape({
   enabled: isFlag,
   priority: isNumber,
@@ -79,7 +78,19 @@ const isPolicy = either(
   shape({ kind: is('lru') }),
   shape({ kind: is('tail_aware'), ttftTargetMs: isCount, prefillTokensPerS: isCount, nextTurnTokens: isCount }),
 );
-const isTool = shape({ type: is('function'), function: shape({ name: isText }) });
+const isTool = shape({
+  type: is('function'),
+  function: shape({
+    name: isText,
+    description: optional(isText),
+    parameters: optional(isRecord),
+    strict: optional(isFlag),
+  }),
+});
+const isToolList: Check = (value) => listOf(isTool)(value) && (value as unknown[]).length > 0;
+const CONVERSATION = { messages: listOf(isMessage), tools: optional(isToolList) };
+/** Ids have no tools: what they say is in the ids. */
+const isPrefix = either(shape(CONVERSATION), shape({ ids: listOf(isTokenId), tools: (value) => value === undefined }));
 const isRequest = shape({
   input: isInput,
   numChoices: (value) => isCount(value) && value >= 1 && value <= 16,
@@ -90,7 +101,7 @@ const isRequest = shape({
   logitBias: listOf(listOf(isNumber)),
   allowedTokenIds: optional(listOf(isTokenId)),
   constraint: optional(isConstraint),
-  tools: optional(shape({ list: listOf(isTool), isRequired: isFlag, only: optional(isCount), isParallel: isFlag })),
+  tools: optional(shape({ list: isToolList, isRequired: isFlag, only: optional(isCount), isParallel: isFlag })),
   logprobs: optional(isCount),
   embeds: optional(isFlag),
   cache: isCacheOptions,
@@ -124,7 +135,7 @@ const CALLS: { readonly [T in CallType]: { args: Checks<Calls[T]['args']>; resul
   submit: { args: { request: isRequest, name: isText }, result: shape({ promptTokens: isCount }) },
   tokenize: { args: { text: isText, addSpecial: isFlag, parseSpecial: isFlag }, result: listOf(isTokenId) },
   detokenize: { args: { ids: listOf(isTokenId), skipSpecial: isFlag }, result: isText },
-  applyTemplate: { args: { messages: listOf(isMessage), addGenerationPrompt: isFlag }, result: isText },
+  applyTemplate: { args: { ...CONVERSATION, addGenerationPrompt: isFlag }, result: isText },
   metrics: { args: {}, result: isRecord },
   metricsText: { args: {}, result: isText },
   stepListen: { args: { isOn: isFlag }, result: isNull },

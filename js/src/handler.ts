@@ -7,6 +7,7 @@ import { randomId } from './completions.js';
 import type { Engine } from './engine.js';
 import { isObject, show } from './fields.js';
 import { errorResponse, type HttpError, httpError, protocolError } from './http-errors.js';
+import { bodyWithin } from './limited-body.js';
 import { checkOptions } from './options.js';
 import { eventStream, startStream } from './sse.js';
 import type {
@@ -22,7 +23,7 @@ import type {
 export interface HandlerOptions {
   /** What comes before `chat/completions` in the path of a URL. Default `/v1/`. */
   path?: string;
-  /** Longest body that is read, in bytes. Default 4 MiB. */
+  /** Longest body that is read, in bytes; of a longer one, no more than it takes to know that. Default 4 MiB. */
   maxBodyBytes?: number;
 }
 
@@ -216,11 +217,8 @@ function checkModel({ info }: Engine, model: unknown): void {
 
 /** The body's fields, which are checked by the engine. */
 async function readBody({ engine, request, maxBodyBytes }: Exchange): Promise<Record<string, unknown>> {
-  const bytes = await request.arrayBuffer();
-  if (bytes.byteLength > maxBodyBytes) {
-    const message = `the body has ${bytes.byteLength} bytes, ${maxBodyBytes} are allowed`;
-    throw protocolError(413, 'body_too_large', message);
-  }
+  const bytes = await bodyWithin(request, maxBodyBytes);
+  if (bytes === null) throw protocolError(413, 'body_too_large', `the body is longer than ${maxBodyBytes} bytes`);
   let body: unknown;
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

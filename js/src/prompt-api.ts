@@ -17,8 +17,10 @@ import { unlessAborted } from './abort.js';
 import type { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
 import { bad, isObject, show } from './fields.js';
+import { countTokens, warm } from './prompt-context.js';
 import { type LanguageModelMessage, notSupported, quotaExceeded, toException, toMessages } from './prompt-input.js';
-import { countTokens, LanguageModelSession, type Sampling, warm } from './prompt-session.js';
+import { LanguageModelSession, type Sampling } from './prompt-session.js';
+import { type LanguageModelTool, type SessionTools, toTools } from './prompt-tools.js';
 import type { LoadOptions } from './types.js';
 
 export type {
@@ -28,13 +30,14 @@ export type {
   LanguageModelPromptOptions,
 } from './prompt-input.js';
 export { LanguageModelSession } from './prompt-session.js';
+export type { LanguageModelTool } from './prompt-tools.js';
 
 /** Whether a session can be had: at once, after a download that is under way or that has to be begun, or never. */
 export type Availability = 'available' | 'downloading' | 'downloadable' | 'unavailable';
 
 /** A kind of content that a session will meet. */
 export interface LanguageModelExpected {
-  /** Only `text` is there. */
+  /** Only `text` is there, and with tools `tool-call` and `tool-response`. */
   type: string;
   /** Tags of languages; they have to be well-formed, and no more is known of a model. */
   languages?: readonly string[];
@@ -52,8 +55,11 @@ export interface LanguageModelCreateCoreOptions {
   expectedInputs?: readonly LanguageModelExpected[];
   /** What it has to answer with. */
   expectedOutputs?: readonly LanguageModelExpected[];
-  /** Not supported: a list that is not empty makes a session unavailable. */
-  tools?: readonly object[];
+  /**
+   * Functions that the model may call. They are called for it, several at the same time, until it answers: up to 16 times for a
+   * prompt. A model whose template takes no tools is told of them in the system prompt, in words.
+   */
+  tools?: readonly LanguageModelTool[];
 }
 
 /** Options of `create()`. */
@@ -106,7 +112,7 @@ const HOPELESS: readonly string[] = ['no_webgpu', 'unsupported_model', 'out_of_m
 export function createLanguageModel(engine: LanguageModelEngine): LanguageModelStatic {
   const source = new EngineSource(engine);
   return {
-    availability: async (options = {}) => (canServe(options) ? source.availability() : 'unavailable'),
+    availability: (options = {}) => availability(source, options),
     params: async () => (source.engine === undefined ? null : paramsOf(source.engine)),
     create: (options = {}) => create(source, options),
   };
@@ -128,23 +134,35 @@ export function installLanguageModel(engine: LanguageModelEngine, { replace = fa
   };
 }
 
+async function availability(source: EngineSource, options: LanguageModelCreateCoreOptions): Promise<Availability> {
+  try {
+    const tools = toTools(options.tools);
+    if (!canServe(options, tools)) return 'unavailable';
+    if (source.engine !== undefined && tools !== undefined) await tryTools(source.engine, tools);
+    return source.availability();
+  } catch (error) {
+    // What is malformed is thrown, as `create` does; what is not supported is an answer.
+    if (error instanceof PagewiseError || (error as Error).name === 'NotSupportedError') return 'unavailable';
+    throw error;
+  }
+}
+
 async function create(source: EngineSource, options: LanguageModelCreateOptions): Promise<LanguageModelSession> {
   const { signal = new AbortController().signal, monitor, initialPrompts } = options;
   signal.throwIfAborted();
-  if (!canServe(options))
-    throw notSupported('text is all that this model takes and gives, and tools are not supported');
+  const tools = toTools(options.tools);
+  if (!canServe(options, tools))
+    throw notSupported('text is all that this model takes and gives, beside calls of tools');
   const initial = initialPrompts === undefined ? [] : toMessages(initialPrompts, true);
   const target = new EventTarget();
   monitor?.(target);
   try {
     const engine = await unlessAborted(source.load(target), signal);
-    const session = new LanguageModelSession(
-      engine,
-      samplingOf(options, engine),
-      initial,
-      await measure(engine, initial),
-    );
-    if (initial.length > 0) await warm(engine, initial, signal);
+    if (tools !== undefined) await tryTools(engine, tools);
+    const sampling = samplingOf(options, engine);
+    const usage = await measure(engine, initial, tools);
+    const session = new LanguageModelSession({ engine, sampling, tools, messages: initial, usage });
+    if (initial.length > 0) await warm(engine, initial, tools, signal);
     signal.addEventListener('abort', () => session.destroy(), { once: true });
     signal.throwIfAborted();
     return session;
@@ -153,8 +171,17 @@ async function create(source: EngineSource, options: LanguageModelCreateOptions)
   }
 }
 
-async function measure(engine: Engine, initial: ReturnType<typeof toMessages>): Promise<number> {
-  const tokens = await countTokens(engine, initial);
+/** Rejects where the model cannot be told of them. */
+async function tryTools(engine: Engine, { list }: SessionTools): Promise<void> {
+  await engine.applyTemplate([{ role: 'user', content: '' }], { tools: list });
+}
+
+async function measure(
+  engine: Engine,
+  initial: ReturnType<typeof toMessages>,
+  tools: SessionTools | undefined,
+): Promise<number> {
+  const tokens = await countTokens(engine, initial, tools);
   if (tokens >= engine.info.contextLength) throw quotaExceeded(tokens, engine.info.contextLength);
   return tokens;
 }
@@ -235,9 +262,13 @@ function tell(monitor: EventTarget, loaded: number): void {
   monitor.dispatchEvent(Object.assign(new Event('downloadprogress'), fields));
 }
 
-function canServe({ expectedInputs = [], expectedOutputs = [], tools = [] }: LanguageModelCreateCoreOptions): boolean {
+function canServe(
+  { expectedInputs = [], expectedOutputs = [] }: LanguageModelCreateCoreOptions,
+  tools: SessionTools | undefined,
+): boolean {
   for (const { languages = [] } of [...expectedInputs, ...expectedOutputs]) Intl.getCanonicalLocales([...languages]);
-  return tools.length === 0 && [...expectedInputs, ...expectedOutputs].every(({ type }) => type === 'text');
+  const known = tools === undefined ? ['text'] : ['text', 'tool-call', 'tool-response'];
+  return [...expectedInputs, ...expectedOutputs].every(({ type }) => known.includes(type));
 }
 
 function paramsOf({ info }: Engine): LanguageModelParams {

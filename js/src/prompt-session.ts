@@ -10,7 +10,9 @@ import { unlessAborted } from './abort.js';
 import { ConversationBudget } from './budget.js';
 import type { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
+import type { ChatRequestMessage } from './message-types.js';
 import type { ChatCompletionCreateParams, ChatMessage } from './openai.js';
+import { countTokens, warm } from './prompt-context.js';
 import {
   type LanguageModelPrompt,
   type LanguageModelPromptOptions,
@@ -19,6 +21,8 @@ import {
   toException,
   toMessages,
 } from './prompt-input.js';
+import { type SessionTools, StreamedCalls } from './prompt-tools.js';
+import type { ToolCall } from './tool-types.js';
 
 /** How a session draws its answers. */
 export interface Sampling {
@@ -27,41 +31,51 @@ export interface Sampling {
   samplingMode: string;
 }
 
+/** What a session is made of. */
+export interface SessionParts {
+  engine: Engine;
+  sampling: Sampling;
+  /** What the model may call; undefined if nothing. */
+  tools: SessionTools | undefined;
+  messages: readonly ChatRequestMessage[];
+  /** Tokens of the messages. */
+  usage: number;
+}
+
 /** A part of the context that is kept free for the answer. */
 const ANSWER_PART = 1 / 8;
-
-/** Tokens of a conversation, with the opening of an answer. */
-export async function countTokens(engine: Engine, messages: readonly ChatMessage[]): Promise<number> {
-  if (messages.length === 0) return 0;
-  const text = await engine.applyTemplate(messages);
-  return (await engine.tokenize(text, { parseSpecial: true })).length;
-}
+/** A model that still calls after so many answers to one prompt goes round in circles. */
+const MAX_ROUNDS = 16;
 
 /** A session; made by `LanguageModel.create()` and {@link LanguageModelSession.clone}. */
 export class LanguageModelSession extends EventTarget {
   readonly #engine: Engine;
   readonly #sampling: Sampling;
+  readonly #tools: SessionTools | undefined;
   readonly #budget: ConversationBudget;
   readonly #end = new AbortController();
-  #messages: readonly ChatMessage[];
+  #messages: readonly ChatRequestMessage[];
   #usage: number;
   #turn: Promise<unknown> = Promise.resolve();
   #onoverflow: ((event: Event) => void) | null = null;
 
   /** @internal */
-  constructor(engine: Engine, sampling: Sampling, messages: readonly ChatMessage[], usage: number) {
+  constructor({ engine, sampling, tools, messages, usage }: SessionParts) {
     super();
     this.#engine = engine;
     this.#sampling = sampling;
+    this.#tools = tools;
     this.#messages = messages;
     this.#usage = usage;
     const contextTokens = engine.info.contextLength;
     this.#budget = new ConversationBudget({
       contextTokens,
       answerTokens: Math.floor(contextTokens * ANSWER_PART),
-      countTokens: (given) => countTokens(engine, given),
+      countTokens: (given) => countTokens(engine, given, tools),
       overflow: 'drop_oldest_turns',
       keepTurns: 1,
+      // Of answers with calls no template has to render what ends with them.
+      cachesAnswers: false,
     });
   }
 
@@ -101,7 +115,7 @@ export class LanguageModelSession extends EventTarget {
     if (this.#onoverflow !== null) this.addEventListener('contextoverflow', this.#onoverflow);
   }
 
-  /** Answers. Calls of a session are answered one after another; one that fails or is aborted leaves nothing behind. */
+  /** Answers, after whatever tools the model wants called. Calls of a session are answered one after another; one that fails or is aborted leaves nothing behind. */
   async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<string> {
     let text = '';
     for await (const piece of this.#answer(input, options)) text += piece;
@@ -134,10 +148,10 @@ export class LanguageModelSession extends EventTarget {
   /** Adds messages and computes them, so that the next prompt starts warm. */
   append(input: LanguageModelPrompt, options: { signal?: AbortSignal } = {}): Promise<undefined> {
     return this.#inTurn(options.signal, async (signal) => {
-      const messages = await this.#fit(toMessages(input, this.#usage === 0));
-      await warm(this.#engine, messages, signal);
+      const messages = await this.#fit([...this.#messages, ...this.#toMessages(input)]);
+      await warm(this.#engine, messages, this.#tools, signal);
       signal.throwIfAborted();
-      this.#keep(messages, await countTokens(this.#engine, messages));
+      this.#keep(messages, await this.#count(messages));
       return undefined;
     });
   }
@@ -146,8 +160,7 @@ export class LanguageModelSession extends EventTarget {
   async measureContextUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
     toConstraint(options);
     this.#check(options.signal);
-    const messages = [...this.#messages, ...toMessages(input, this.#usage === 0)];
-    const tokens = await countTokens(this.#engine, messages);
+    const tokens = await this.#count([...this.#messages, ...this.#toMessages(input)]);
     this.#check(options.signal);
     return Math.max(0, tokens - this.#usage);
   }
@@ -155,7 +168,8 @@ export class LanguageModelSession extends EventTarget {
   /** Another session with the same history. It costs nothing: the engine computes what both have in common once. */
   clone(options: { signal?: AbortSignal } = {}): Promise<LanguageModelSession> {
     return this.#inTurn(options.signal, async () => {
-      return new LanguageModelSession(this.#engine, this.#sampling, this.#messages, this.#usage);
+      const [engine, sampling, tools] = [this.#engine, this.#sampling, this.#tools];
+      return new LanguageModelSession({ engine, sampling, tools, messages: this.#messages, usage: this.#usage });
     });
   }
 
@@ -176,22 +190,7 @@ export class LanguageModelSession extends EventTarget {
     const signal = this.#signal(options.signal);
     try {
       await unlessAborted(before, signal);
-      const messages = await this.#fit(toMessages(input, this.#usage === 0));
-      const { temperature, topK } = this.#sampling;
-      const top_k = topK >= this.#engine.info.vocabSize ? 0 : topK;
-      const params: ChatCompletionCreateParams = { messages, temperature, top_k, ...constraint };
-      const create = this.#engine.chat.completions;
-      const stream_options = { include_usage: true };
-      const stream = await create.create({ ...params, stream: true, stream_options }, { signal });
-      let answer = '';
-      let usage = 0;
-      for await (const { choices, usage: total } of stream) {
-        const piece = choices[0]?.delta.content ?? '';
-        answer += piece;
-        usage = total?.total_tokens ?? usage;
-        if (piece !== '') yield piece;
-      }
-      this.#keep([...messages, { role: 'assistant', content: answer }], usage);
+      yield* this.#rounds(await this.#fit([...this.#messages, ...this.#toMessages(input)]), constraint, signal);
     } catch (error) {
       throw toException(error, signal);
     } finally {
@@ -200,20 +199,73 @@ export class LanguageModelSession extends EventTarget {
     }
   }
 
-  /** The conversation with what comes now; the oldest turns are left out where it does not fit otherwise. */
-  async #fit(added: readonly ChatMessage[]): Promise<ChatMessage[]> {
-    const all = [...this.#messages, ...added];
+  /** Answers until the model calls nothing more. */
+  async *#rounds(
+    first: ChatRequestMessage[],
+    constraint: Partial<ChatCompletionCreateParams>,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, undefined> {
+    let messages = first;
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { text: content, calls, usage } = yield* this.#say(messages, constraint, signal);
+      if (calls.length === 0 || this.#tools === undefined) {
+        this.#keep([...messages, { role: 'assistant', content }], usage);
+        return undefined;
+      }
+      const results = await unlessAborted(this.#tools.run(calls), signal);
+      messages = await this.#fit([...messages, { role: 'assistant', content, tool_calls: calls }, ...results]);
+    }
+    throw new DOMException(`the model still calls tools after ${MAX_ROUNDS} rounds`, 'OperationError');
+  }
+
+  /** One answer of the model's. */
+  async *#say(
+    messages: readonly ChatRequestMessage[],
+    constraint: Partial<ChatCompletionCreateParams>,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, { text: string; calls: ToolCall[]; usage: number }> {
+    const { temperature, topK } = this.#sampling;
+    const top_k = topK >= this.#engine.info.vocabSize ? 0 : topK;
+    const tools = this.#tools === undefined ? {} : { tools: this.#tools.list };
+    const params: ChatCompletionCreateParams = { messages, temperature, top_k, ...tools, ...constraint };
+    const { completions } = this.#engine.chat;
+    const stream_options = { include_usage: true };
+    const stream = await completions.create({ ...params, stream: true, stream_options }, { signal });
+    const calls = new StreamedCalls();
+    let text = '';
+    let usage = 0;
+    for await (const chunk of stream) {
+      const piece = chunk.choices[0]?.delta.content ?? '';
+      text += piece;
+      usage = chunk.usage?.total_tokens ?? usage;
+      calls.add(chunk);
+      if (piece !== '') yield piece;
+    }
+    return { text, calls: calls.all, usage };
+  }
+
+  #toMessages(input: LanguageModelPrompt): ChatMessage[] {
+    return toMessages(input, this.#messages.length === 0);
+  }
+
+  #count(messages: readonly ChatRequestMessage[]): Promise<number> {
+    return countTokens(this.#engine, messages, this.#tools);
+  }
+
+  /** The conversation; its oldest turns are left out where it does not fit otherwise. */
+  async #fit(all: readonly ChatRequestMessage[]): Promise<ChatRequestMessage[]> {
     try {
-      const { messages, cut } = await this.#budget.fit(all);
+      // It looks at roles, and hands everything on.
+      const { messages, cut } = await this.#budget.fit(all as readonly ChatMessage[]);
       if (cut !== null) this.dispatchEvent(new Event('contextoverflow'));
       return messages;
     } catch (error) {
       if (!(error instanceof PagewiseError) || error.code !== 'context_too_long') throw error;
-      throw quotaExceeded(await countTokens(this.#engine, all), this.contextWindow);
+      throw quotaExceeded(await this.#count(all), this.contextWindow);
     }
   }
 
-  #keep(messages: readonly ChatMessage[], usage: number): void {
+  #keep(messages: readonly ChatRequestMessage[], usage: number): void {
     this.#messages = messages;
     this.#usage = usage;
   }
@@ -238,14 +290,5 @@ export class LanguageModelSession extends EventTarget {
   #check(signal: AbortSignal | undefined): void {
     this.#end.signal.throwIfAborted();
     signal?.throwIfAborted();
-  }
-}
-
-/** Computes a beginning. Templates that want a question first refuse it; then it is computed with the first prompt. */
-export async function warm(engine: Engine, messages: readonly ChatMessage[], signal: AbortSignal): Promise<void> {
-  try {
-    await engine.cache.warm(messages, { signal });
-  } catch (error) {
-    if (!(error instanceof PagewiseError) || error.code !== 'bad_request') throw error;
   }
 }

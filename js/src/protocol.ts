@@ -36,7 +36,7 @@ import type {
 } from './types.js';
 
 /** Changes when messages do: a page and a worker of different versions do not understand each other. */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** One part of a model, resolved: absolute URLs of the same bytes (tried in order), or a blob. `sha256` is its hash, where it is known. */
 export type PartSpec = { kind: 'url'; urls: string[]; sha256?: string } | { kind: 'blob'; blob: Blob; name: string };
@@ -175,8 +175,14 @@ export interface EngineCacheOptions {
   breakpoints: EngineBreakpoint[];
 }
 
+/** Messages, and the functions that the template tells the model of, at least one if there are any. */
+export interface EngineConversation {
+  messages: EngineMessage[];
+  tools?: ChatTool[];
+}
+
 /** What prompts begin with. */
-export type EnginePrefix = { messages: EngineMessage[] } | { ids: number[] };
+export type EnginePrefix = EngineConversation | { ids: number[] };
 
 /** When a request has its turn, and how long it may take; times in milliseconds from its arrival. */
 export interface EngineScheduling {
@@ -299,7 +305,7 @@ export interface Calls {
   /** Ids to text. */
   detokenize: { args: { ids: number[]; skipSpecial: boolean }; result: string };
   /** Messages to the prompt's text. */
-  applyTemplate: { args: { messages: EngineMessage[]; addGenerationPrompt: boolean }; result: string };
+  applyTemplate: { args: EngineConversation & { addGenerationPrompt: boolean }; result: string };
   /** Counters and state. */
   metrics: { args: Record<never, never>; result: EngineMetrics };
   /** The same as Prometheus reads it. */

@@ -2,10 +2,13 @@
  * A client of OpenAI-compatible servers (vLLM, llama-server and so on): our requests out, our shapes and errors back.
  */
 
+import type { EmbeddingCreateParams } from './embedding-types.js';
 import { cancelledError, type ErrorCode, PagewiseError } from './errors.js';
 import { bad, isObject, show } from './fields.js';
 import type { ChatCompletionCreateParams, CompletionCreateParams, RequestTimeouts, Usage } from './openai.js';
+import { type GivingUp, type ReadAhead, readAhead } from './read-ahead.js';
 import { type NetworkEnvironment, TransientError, withRetries } from './retry.js';
+import { LONGEST_TIMER_MS } from './schedule-request.js';
 import { eventData } from './sse-reader.js';
 
 /** A server that has the model, or another one. */
@@ -25,6 +28,9 @@ const OURS = ['priority', 'deadline_ms', 'timeout_ms', 'cache', 'prompt_cache_ke
 
 /** What servers know under other names, in other languages or not at all: an answer without it would be another one. */
 const LOCAL_ONLY = ['grammar', 'regex', 'allowed_token_ids', 'stop_token_ids'] as const;
+
+/** A request of any kind, in our shape. */
+export type RemoteParams = ChatCompletionCreateParams | CompletionCreateParams | EmbeddingCreateParams;
 
 /** What a server sends, before it is ours. */
 export type RawAnswer = Record<string, unknown>;
@@ -62,50 +68,44 @@ export class RemoteClient {
   }
 
   /** A whole answer. */
-  async ask(
-    path: string,
-    params: ChatCompletionCreateParams | CompletionCreateParams,
-    signal?: AbortSignal,
-  ): Promise<RawAnswer> {
-    const { limited, release, late } = limit(params, signal);
+  async ask(path: string, params: RemoteParams, signal?: AbortSignal): Promise<RawAnswer> {
+    const limit = new TimeLimit(params, signal);
     try {
-      const body = { ...withoutOurs(params), model: await this.model(limited) };
-      const answer = await this.#json(await this.#send(path, body, limited), limited);
+      const body = { ...withoutOurs(params), model: await this.model(limit.signal) };
+      const answer = await this.#json(await this.#send(path, body, limit.signal), limit.signal);
       return withUsage(answer);
     } catch (error) {
-      throw late() ?? error;
+      throw limit.late ?? error;
     } finally {
-      release();
+      limit.release();
     }
   }
 
-  /** A streamed one, chunk by chunk. The promise resolves when the server has begun to answer. */
-  async stream(
-    path: string,
-    params: ChatCompletionCreateParams | CompletionCreateParams,
-    signal?: AbortSignal,
-  ): Promise<AsyncGenerator<RawAnswer, undefined>> {
-    const { limited, release, late } = limit(params, signal);
+  /**
+   * A streamed one, chunk by chunk. The promise resolves when the server has begun to answer; what comes then is read whether
+   * somebody wants it or not, so that nothing stays open for longer than the answer takes.
+   */
+  async stream(path: string, params: RemoteParams, signal?: AbortSignal): Promise<ReadAhead<RawAnswer>> {
+    const limit = new TimeLimit(params, signal);
     try {
-      const body = { ...withoutOurs(params), model: await this.model(limited) };
-      const response = await this.#send(path, body, limited);
+      const body = { ...withoutOurs(params), model: await this.model(limit.signal) };
+      const response = await this.#send(path, body, limit.signal);
       if (response.body === null) throw this.#error('network', `${path}: the answer is empty`);
-      return this.#chunks(path, response.body, limited, release, late);
+      return readAhead(this.#chunks(path, response.body, limit), limit);
     } catch (error) {
-      release();
-      throw late() ?? error;
+      limit.release();
+      throw limit.late ?? error;
     }
   }
 
   async *#chunks(
     path: string,
     body: ReadableStream<Uint8Array>,
-    signal: AbortSignal,
-    release: () => void,
-    late: () => PagewiseError | undefined,
+    limit: TimeLimit,
   ): AsyncGenerator<RawAnswer, undefined> {
+    const { signal } = limit;
     try {
-      for await (const data of eventData(body)) {
+      for await (const data of eventData(body, signal)) {
         // What has come already is not read on after an abort.
         if (signal.aborted) throw cancelledError(signal);
         if (data === '[DONE]') return undefined;
@@ -115,9 +115,9 @@ export class RemoteClient {
       }
       throw this.#error('network', `${path}: the answer broke off`);
     } catch (error) {
-      throw late() ?? this.#failure(path, error, signal);
+      throw limit.late ?? this.#failure(path, error, signal);
     } finally {
-      release();
+      limit.release();
     }
   }
 
@@ -191,6 +191,13 @@ export class RemoteClient {
   }
 }
 
+/** A router has one model, whose name is another one in each place: what a request calls it is not looked at. */
+export function withoutModel<T extends object>(params: T): T {
+  if (!isObject(params)) return params;
+  const { model: _, ...others } = params as T & { model?: unknown };
+  return others as T;
+}
+
 /** Whatever the server calls it, where ours is; 0 where it says nothing. */
 function withUsage(answer: RawAnswer): RawAnswer {
   if (!isObject(answer.usage)) return answer;
@@ -223,21 +230,44 @@ function withoutMarks(message: Record<string, unknown>): object {
   return { ...others, content: content.map(({ cache_control: __, ...part }) => part) };
 }
 
-/** `deadline_ms` and `timeout_ms`, kept here: a signal that is also aborted when they have passed. */
-function limit({ deadline_ms, timeout_ms }: ChatCompletionCreateParams | CompletionCreateParams, given?: AbortSignal) {
-  const total = typeof timeout_ms === 'number' ? timeout_ms : (timeout_ms as RequestTimeouts | null | undefined)?.total;
-  const ms = Math.min(deadline_ms ?? Number.POSITIVE_INFINITY, total ?? Number.POSITIVE_INFINITY);
-  const controller = new AbortController();
-  let isLate = false;
-  const onLate = (): void => {
-    isLate = true;
-    controller.abort();
-  };
-  const timer = Number.isFinite(ms) ? setTimeout(onLate, ms) : undefined;
-  const limited = given === undefined ? controller.signal : AbortSignal.any([given, controller.signal]);
-  const late = (): PagewiseError | undefined =>
-    isLate ? new PagewiseError('deadline_exceeded', `deadline exceeded: ${ms} ms have passed`) : undefined;
-  return { limited, late, release: () => clearTimeout(timer) };
+/** `deadline_ms` and `timeout_ms`, kept here, and whoever gives up before. */
+class TimeLimit implements GivingUp {
+  /** The caller's; it is also aborted when the time has passed. */
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  #late: PagewiseError | undefined;
+
+  constructor({ deadline_ms, timeout_ms }: RemoteParams, given?: AbortSignal) {
+    const total =
+      typeof timeout_ms === 'number' ? timeout_ms : (timeout_ms as RequestTimeouts | null | undefined)?.total;
+    const ms = Math.min(deadline_ms ?? Number.POSITIVE_INFINITY, total ?? Number.POSITIVE_INFINITY);
+    const onLate = (): void => {
+      this.#late = new PagewiseError('deadline_exceeded', `deadline exceeded: ${ms} ms have passed`);
+      this.#controller.abort();
+    };
+    if (ms <= LONGEST_TIMER_MS) this.#timer = setTimeout(onLate, ms);
+    const { signal } = this.#controller;
+    this.signal = given === undefined ? signal : AbortSignal.any([given, signal]);
+  }
+
+  /** The error, if the time has passed. */
+  get late(): PagewiseError | undefined {
+    return this.#late;
+  }
+
+  get isGivenUp(): boolean {
+    return this.signal.aborted && this.#late === undefined;
+  }
+
+  stop(): void {
+    this.#controller.abort();
+  }
+
+  /** Nothing more is limited. */
+  release(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 function retryAfter(response: Response | undefined): { retryAfterMs?: number } {

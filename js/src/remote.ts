@@ -23,9 +23,11 @@ import { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
 import { bad, isObject, show } from './fields.js';
 import { checkOptions } from './options.js';
-import { type RawAnswer, RemoteClient, type RemoteOptions } from './remote-client.js';
+import { type RawAnswer, RemoteClient, type RemoteOptions, type RemoteParams, withoutModel } from './remote-client.js';
+import { RoutedEmbeddings } from './remote-embeddings.js';
 import { checkChatRequest, checkTextRequest } from './request.js';
 import { NETWORK } from './retry.js';
+import type { Stream } from './stream.js';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -41,7 +43,8 @@ import type {
   RequestOptions,
 } from './types.js';
 
-export type { RemoteOptions } from './remote-client.js';
+export type { RemoteOptions, RemoteParams } from './remote-client.js';
+export { RoutedEmbeddings } from './remote-embeddings.js';
 
 /** Where an answer is computed. */
 export type Place = 'local' | 'remote';
@@ -51,7 +54,7 @@ export interface Situation {
   /** Why this device cannot answer; null if it can. */
   error: PagewiseError | null;
   /** The request. */
-  params: ChatCompletionCreateParams | CompletionCreateParams;
+  params: RemoteParams;
 }
 
 /**
@@ -75,10 +78,12 @@ export type Routed<T> = Omit<T, 'timings' | 'cache'> &
     computed_on: Place;
   };
 
-/** A streamed answer: read it once; leaving the loop ends the request. */
+/** A streamed answer: read it once; leaving the loop ends the request. One that nobody reads ends with the answer. */
 export interface RoutedStream<Chunk> extends AsyncIterable<Chunk> {
   /** Where it is computed. */
   readonly computed_on: Place;
+  /** Ends the request: the loop throws `cancelled`. Does nothing when the answer is complete. */
+  cancel(): void;
 }
 
 /** Codes that say that this device, not the request or the network, is what the model cannot run on. */
@@ -92,6 +97,8 @@ export class Router {
   readonly chat: { readonly completions: RoutedChat };
   /** As an engine's. */
   readonly completions: RoutedCompletions;
+  /** As an engine's. */
+  readonly embeddings: RoutedEmbeddings;
   readonly #error: PagewiseError | null;
   readonly #remote: RemoteClient | null;
 
@@ -100,8 +107,10 @@ export class Router {
     this.#error = error;
     this.#remote = remote;
     const decide = (params: Situation['params']): Place => this.#decide(policy, params);
-    this.chat = { completions: new RoutedChat({ engine, remote, decide }) };
-    this.completions = new RoutedCompletions({ engine, remote, decide });
+    const places = { engine, remote, decide };
+    this.chat = { completions: new RoutedChat(places) };
+    this.completions = new RoutedCompletions(places);
+    this.embeddings = new RoutedEmbeddings(places);
   }
 
   /**
@@ -151,8 +160,12 @@ export class Router {
   }
 }
 
-/** Who can be asked, and who is. */
-interface Places {
+/**
+ * Who can be asked, and who is.
+ *
+ * @internal
+ */
+export interface Places {
   engine: Engine | null;
   remote: RemoteClient | null;
   decide(params: Situation['params']): Place;
@@ -205,14 +218,8 @@ export class RoutedCompletions {
 
 function here(answer: object, stream: boolean): object {
   if (!stream) return { ...answer, computed_on: 'local' };
-  return routed(answer as AsyncIterable<object>, 'local', (chunk) => ({ ...chunk, computed_on: 'local' }));
-}
-
-/** A router has one model, whose name is another one in each place: what a request calls it is not looked at. */
-function withoutModel<T extends object>(params: T): T {
-  if (!isObject(params)) return params;
-  const { model: _, ...others } = params as T & { model?: unknown };
-  return others as T;
+  const chunks = answer as Stream<object>;
+  return routed({ chunks, cancel: () => chunks.cancel() }, 'local', (chunk) => ({ ...chunk, computed_on: 'local' }));
 }
 
 async function askRemote(
@@ -234,7 +241,7 @@ async function askRemote(
   }
   const chunks = await remote.stream(path, sent, signal);
   onQueued?.();
-  return routed(chunks, 'remote', own);
+  return routed({ chunks: chunks.values, cancel: chunks.cancel }, 'remote', own);
 }
 
 /** An answer or chunk as ours are: with what servers leave out, and without what is theirs under a name of ours. */
@@ -251,7 +258,7 @@ function ownShape(head: object, answer: RawAnswer): RawAnswer {
 }
 
 function routed<Chunk extends object>(
-  chunks: AsyncIterable<Chunk>,
+  { chunks, cancel }: { chunks: AsyncIterable<Chunk>; cancel: () => void },
   place: Place,
   shape: (chunk: Chunk) => object,
 ): RoutedStream<object> {
@@ -262,6 +269,7 @@ function routed<Chunk extends object>(
   }
   return {
     computed_on: place,
+    cancel,
     [Symbol.asyncIterator]() {
       if (isUsed) throw bad('this stream was read already: a stream can be read only once');
       isUsed = true;

@@ -122,7 +122,8 @@ export class Requests {
 }
 
 /** Whether an answer is drawn by a grammar: also where it has to be a call, or its arguments keep to a schema. */
-function needsGrammars({ constraint, tools }: EngineRequest): boolean {
+function needsGrammars({ constraint, tools, prefillOnly }: EngineRequest): boolean {
+  if (prefillOnly === true) return false;
   const isStrict = tools?.list.some((tool) => tool.function.strict === true) ?? false;
   return constraint !== undefined || tools?.isRequired === true || isStrict;
 }

@@ -26,7 +26,7 @@ export interface RouteOptions {
    * `scriptURL`, `scope` and `path`.
    */
   registration?: ServiceWorkerRegistration;
-  /** Longest body of a request that is read, in bytes. Default 4 MiB. */
+  /** Longest body of a request that is read, in bytes. Default 4 MiB; over 64 MiB, the service worker passes nothing on. */
   maxBodyBytes?: number;
 }
 

@@ -3,7 +3,7 @@
  */
 
 import { bad, type Fields, fieldsOf, flag, inRange, isPlainObject, number, show } from './fields.js';
-import type { EngineScheduling } from './protocol.js';
+import type { EngineRequest, EngineScheduling } from './protocol.js';
 import type { Priority } from './types.js';
 
 const LEVELS: Readonly<Record<Exclude<Priority, number>, number>> = { interactive: 1, normal: 0, batch: -1 };
@@ -12,6 +12,9 @@ const MAX_PRIORITY = 1000;
 const MAX_MS = 365 * 24 * 3600 * 1000;
 const TIMEOUT_FIELDS: readonly string[] = ['queue', 'total'];
 const STREAM_FIELDS: readonly string[] = ['include_usage', 'include_progress'];
+
+/** Longer ones would fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What a streamed answer is accompanied by. */
 export interface CheckedStreamOptions {
@@ -39,6 +42,16 @@ export function checkStreamOptions(value: unknown, stream: boolean): CheckedStre
   if (!stream) throw bad('stream_options: only with stream: true');
   const fields = fieldsOf(value, STREAM_FIELDS, 'stream_options');
   return { includeUsage: flag(fields, 'include_usage'), includeProgress: flag(fields, 'include_progress') };
+}
+
+/** A request that has some of its time behind it. How long it may wait is counted anew: it waits again. */
+export function afterMs(request: EngineRequest, passedMs: number): EngineRequest {
+  const left = { ...request };
+  for (const name of ['deadlineMs', 'totalTimeoutMs'] as const) {
+    const allowed = left[name];
+    if (allowed !== undefined) left[name] = Math.max(0, Math.floor(allowed - passedMs));
+  }
+  return left;
 }
 
 function checkPriority(value: unknown): number {

@@ -51,6 +51,8 @@
   const BETTER_MS = 300;
   /** How often it is looked whether the page that answers is still there. */
   const LOOK_MS = 500;
+  /** Longest body that is passed on: pages have limits of their own, but the worker holds it until it knows which page. */
+  const MAX_BODY_BYTES = 64 * 1024 ** 2;
 
   const scope = globalThis as unknown as Scope;
   const path = new URL(scope.location.href).searchParams.get('path');
@@ -95,12 +97,39 @@
 
   async function answer(request: Request, onEnd: () => void): Promise<Response> {
     const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
-    const body = hasBody ? await request.arrayBuffer() : null;
+    const body = hasBody ? await readBody(request) : null;
+    if (body === undefined) {
+      onEnd();
+      return tooLong();
+    }
     const server = await findServer(modelOf(body));
     life ??= takeLife();
     if (server !== undefined) return relay(request, { body, life: await life }, server, onEnd);
     onEnd();
     return unavailable('no open page has a model: open one of this site that loads it and calls registerRoute');
+  }
+
+  /** Undefined if it is too long; then no more of it is read than it takes to know that. */
+  async function readBody(request: Request): Promise<ArrayBuffer | undefined> {
+    if (Number(request.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return undefined;
+    // Not every browser lets a request's body be read piece by piece.
+    const pieces = (request.body ?? undefined) as ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
+    if (pieces === undefined) {
+      const blob = await request.blob();
+      return blob.size > MAX_BODY_BYTES ? undefined : blob.arrayBuffer();
+    }
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let length = 0;
+    const reader = pieces.getReader();
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      length += next.value.length;
+      if (length > MAX_BODY_BYTES) {
+        reader.cancel().catch(() => undefined);
+        return undefined;
+      }
+      parts.push(next.value);
+    }
+    return new Blob(parts).arrayBuffer();
   }
 
   function takeLife(): Promise<string | null> {
@@ -239,6 +268,13 @@
   function unavailable(message: string): Response {
     const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', 'retry-after': '1' };
     return new Response(errorText(message), { status: 503, headers });
+  }
+
+  function tooLong(): Response {
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+    const message = `the body is longer than ${MAX_BODY_BYTES} bytes`;
+    const error = { message, type: 'invalid_request_error', param: null, code: 'body_too_large' };
+    return new Response(JSON.stringify({ error }), { status: 413, headers });
   }
 
   function errorText(message: string): string {

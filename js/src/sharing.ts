@@ -28,7 +28,7 @@ export interface SharingSettings {
   allowsHost: boolean;
   createSharedWorker: ((name: string) => SharedWorker) | undefined;
   createWorker: () => Worker;
-  /** Stores the model, where a shared worker, which cannot write files, is going to load it. */
+  /** Stores the model, where this tab does not load it: a shared worker cannot write files, another tab was not asked to. */
   store: (() => Promise<void>) | undefined;
 }
 
@@ -47,6 +47,9 @@ export class Sharing {
   /** Grows whenever the tab enters or leaves: what was begun before it has no say any more. */
   #entry = 0;
   #isIn = false;
+  #storing: Promise<void> | undefined;
+  /** Of who has the engine. */
+  #numChanges = 0;
 
   /** Enters the group. */
   constructor(settings: SharingSettings) {
@@ -126,8 +129,14 @@ export class Sharing {
       group,
       client: this.client,
       load: hasEngine ? { ...load, store: false } : load,
-      onReady: (info, role) => this.#ready(info, role),
+      onReady: (info, role) => {
+        this.#numChanges += 1;
+        const isElsewhere = role === 'follower' && !hasEngine && this.#info === undefined;
+        if (!isElsewhere || store === undefined) this.#ready(info, role);
+        else this.#readyOnceStored(info, role, store);
+      },
       onLost: (role) => {
+        this.#numChanges += 1;
         this.#state = { ...this.#state, role, isReady: false };
       },
       onFailed: (error) => this.#fail(error),
@@ -139,6 +148,21 @@ export class Sharing {
         );
     this.#state = { ...this.#state, owner: this.#seat.owner };
     this.#seat.start();
+  }
+
+  /** Whoever has loaded it may have been asked for no more than that. */
+  #readyOnceStored(info: EngineInfo, role: EngineSharing['role'], store: () => Promise<void>): void {
+    const change = this.#numChanges;
+    const ifCurrent =
+      <T>(use: (value: T) => void) =>
+      (value: T): void => {
+        if (change === this.#numChanges && this.client.closed === undefined) use(value);
+      };
+    this.#storing ??= store();
+    this.#storing.then(
+      ifCurrent(() => this.#ready(info, role)),
+      ifCurrent((error: PagewiseError) => this.#fail(error)),
+    );
   }
 
   #ready(info: EngineInfo, role: EngineSharing['role']): void {
@@ -163,6 +187,7 @@ export class Sharing {
   #suspend(): void {
     if (!this.#isIn || this.client.closed !== undefined) return;
     this.#entry += 1;
+    this.#numChanges += 1;
     this.client.detach(leaderLost('the page was put away'));
     this.#out();
   }
@@ -200,6 +225,8 @@ export function startSharing(
   const group = groupOf(share, load.source, load.options);
   const { createWorker, onProgress } = options;
   const own = createWorker === undefined ? environment.createSharedWorker : undefined;
+  const ended = new AbortController();
+  const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
   const sharing = new Sharing({
     environment,
     group,
@@ -207,8 +234,9 @@ export function startSharing(
     allowsHost: share.owner !== 'tab',
     createSharedWorker: share.createSharedWorker ?? own,
     createWorker: createWorker ?? defaultWorker,
-    store: load.store ? () => storeModel(options, load) : undefined,
+    store: load.store ? () => storeModel({ ...options, signal }, load) : undefined,
   });
+  sharing.client.atEnd(() => ended.abort());
   sharing.client.onProgress = onProgress;
   return sharing;
 }
@@ -218,8 +246,8 @@ function storeModel(options: LoadOptions, load: Calls['load']['args']): Promise<
   const { source } = load;
   return inWorker(options, async (client) => {
     client.onProgress = options.onProgress;
-    const isStored = source.parts.some(({ kind }) => kind === 'blob') || (await client.call('modelsFind', { source }));
-    if (isStored) return;
+    const isHere = source.parts.length > 0 && source.parts.every(({ kind }) => kind === 'blob');
+    if (isHere || (await client.call('modelsFind', { source })) !== null) return;
     await client.call('plan', { source, options: load.options });
     await client.call('modelsDownload', { source });
   });

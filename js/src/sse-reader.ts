@@ -2,9 +2,17 @@
  * Server-sent events of a response, as far as OpenAI's streams use them: the data of one event after another.
  */
 
-/** The `data` of each event, its lines joined; comments and other fields are left out. */
-export async function* eventData(body: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+/**
+ * The `data` of each event, its lines joined; comments and other fields are left out. An abort ends the body, whether it is tied to
+ * the signal or not.
+ */
+export async function* eventData(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<string, undefined> {
   const reader = body.getReader();
+  const onAbort = (): void => void reader.cancel().catch(() => undefined);
+  signal?.addEventListener('abort', onAbort);
   const decoder = new TextDecoder();
   let text = '';
   let data: string[] = [];
@@ -25,6 +33,7 @@ export async function* eventData(body: ReadableStream<Uint8Array>): AsyncGenerat
       if (done) return undefined;
     }
   } finally {
+    signal?.removeEventListener('abort', onAbort);
     await reader.cancel().catch(() => undefined);
   }
 }

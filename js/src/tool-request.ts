@@ -3,7 +3,8 @@
  */
 
 import { bad, type Fields, fieldsOf, isPlainObject, show } from './fields.js';
-import type { EngineTools } from './protocol.js';
+import { checkMessages } from './message-request.js';
+import type { EngineConversation, EngineTools } from './protocol.js';
 import type { ChatTool } from './tool-types.js';
 
 const MAX_TOOLS = 128;
@@ -21,14 +22,8 @@ export function checkTools(request: Fields): EngineTools | undefined {
     if (parallel !== null) throw bad('parallel_tool_calls: only with tools');
     return undefined;
   }
-  if (!Array.isArray(tools) || tools.length === 0) {
-    throw bad(`tools: a list of at least one function is needed, ${show(tools)} given`);
-  }
-  if (tools.length > MAX_TOOLS) throw bad(`tools: ${tools.length} given, ${MAX_TOOLS} allowed`);
-  const list = Array.from(tools as unknown[], checkTool);
+  const list = checkToolList(tools);
   const names = list.map((tool) => tool.function.name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw bad(`tools: the function ${show(twice)} is given twice`);
   if (parallel !== null && typeof parallel !== 'boolean') {
     throw bad(`parallel_tool_calls: true or false is needed, ${show(parallel)} given`);
   }
@@ -38,6 +33,25 @@ export function checkTools(request: Fields): EngineTools | undefined {
   engineTools.isRequired = true;
   if (choice !== 'required') engineTools.only = checkNamed(choice, names);
   return engineTools;
+}
+
+/** Functions that the model is told of, at least one. */
+export function checkToolList(tools: unknown): ChatTool[] {
+  if (!Array.isArray(tools) || tools.length === 0) {
+    throw bad(`tools: a list of at least one function is needed, ${show(tools)} given`);
+  }
+  if (tools.length > MAX_TOOLS) throw bad(`tools: ${tools.length} given, ${MAX_TOOLS} allowed`);
+  const list = Array.from(tools as unknown[], checkTool);
+  const names = list.map((tool) => tool.function.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw bad(`tools: the function ${show(twice)} is given twice`);
+  return list;
+}
+
+/** Messages as a template gets them, with tools where there are any. */
+export function checkRendered(messages: unknown, tools: unknown): EngineConversation {
+  const checked = { messages: checkMessages(messages) };
+  return tools === undefined || tools === null ? checked : { ...checked, tools: checkToolList(tools) };
 }
 
 function checkTool(value: unknown, index: number): ChatTool {

@@ -10,9 +10,9 @@ export interface FunctionDefinition {
   name: string;
   /** What it does: the model reads this. */
   description?: string | null;
-  /** JSON Schema of its arguments, an object. Default: it takes none. */
+  /** JSON Schema of its arguments, an object. Default: with {@link strict} it takes none, else nothing is said of them. */
   parameters?: Readonly<Record<string, unknown>> | null;
-  /** Whether calls always keep to {@link parameters}. Default false. */
+  /** Whether arguments always keep to {@link parameters}. Default false: the model is only told of them. */
   strict?: boolean | null;
 }
 

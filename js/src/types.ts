@@ -13,6 +13,7 @@ export type * from './sharing-types.js';
 export type * from './tool-types.js';
 
 import type { ShareOptions } from './sharing-types.js';
+import type { ChatTool } from './tool-types.js';
 
 /** Where a model's bytes come from: one file or one part of a split file. */
 export type PartSource = string | URL | Blob;
@@ -135,7 +136,8 @@ export interface LoadOptions extends PlanOptions {
   /**
    * Whether the model is downloaded into the browser's storage first, as by `Engine.models.download`, so that later loads need
    * no network; files are read where they are. Default false: weights go straight to the GPU, and nothing is written. Either
-   * way a model that is stored already is loaded from there.
+   * way a model that is stored already is loaded from there. With `share`, the model is also stored where another tab has loaded it
+   * without.
    */
   store?: boolean;
   /**
@@ -280,6 +282,8 @@ export interface DetokenizeOptions {
 export interface TemplateOptions {
   /** Whether the prompt ends where the assistant's answer begins. Default true. */
   addGenerationPrompt?: boolean;
+  /** As in a request: functions that the prompt tells the model of. Default: none. */
+  tools?: readonly ChatTool[] | null;
 }
 
 /** One entry of a registry. */

@@ -17,12 +17,21 @@ import type { GrammarModule } from './grammars.js';
 import type {
   AdapterProbe,
   EngineCacheOptions,
+  EngineMessage,
   EngineOptions,
   EnginePrefix,
   EngineRequest,
   RequestEvent,
 } from './protocol.js';
-import type { EngineInfo, EngineMetrics, LoadPhase, MemoryPlan, ModelDescription, StepTrace } from './types.js';
+import type {
+  ChatTool,
+  EngineInfo,
+  EngineMetrics,
+  LoadPhase,
+  MemoryPlan,
+  ModelDescription,
+  StepTrace,
+} from './types.js';
 
 /** An answer in a trace: `request` is the caller's id of it. */
 type ById<T> = Omit<T, 'request'> & { request: number };
@@ -71,8 +80,8 @@ export interface WasmEngine {
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Uint32Array;
   /** Ids to text. */
   detokenize(ids: Uint32Array, skipSpecial: boolean): string;
-  /** Messages to the prompt's text. */
-  applyTemplate(messages: unknown, addGenerationPrompt: boolean): string;
+  /** Messages to the prompt's text, with the tools that the model is to be told of. */
+  applyTemplate(messages: EngineMessage[], tools: ChatTool[] | undefined, addGenerationPrompt: boolean): string;
   /** Sets the milliseconds that a submission to the GPU should take; undefined: no limit. */
   setStepTarget(ms: number | undefined): void;
   /** Has steps traced from now on, or no longer. */

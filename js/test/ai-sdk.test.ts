@@ -1,9 +1,10 @@
-import type { LanguageModelV4, ProviderV4 } from '@ai-sdk/provider';
-import { generateText, streamText } from 'ai';
+import type { EmbeddingModelV4, LanguageModelV4, ProviderV4 } from '@ai-sdk/provider';
+import { embedMany, generateText, streamText } from 'ai';
 import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
 import { type ChatEngine, createPagewise, type PagewiseProvider } from '../src/ai-sdk.js';
 import { mapCall } from '../src/ai-sdk-request.js';
 import { type ChatCompletionChunk, Engine } from '../src/index.js';
+import type { Router } from '../src/remote.js';
 import { FakeWorker, fakeModel } from './fake.js';
 
 let worker: FakeWorker;
@@ -22,8 +23,10 @@ const submitted = (): unknown =>
 
 test("the types are the SDK's", () => {
   expectTypeOf<ReturnType<PagewiseProvider['languageModel']>>().toExtend<LanguageModelV4>();
+  expectTypeOf<ReturnType<PagewiseProvider['embeddingModel']>>().toExtend<EmbeddingModelV4>();
   expectTypeOf<PagewiseProvider>().toExtend<ProviderV4>();
   expectTypeOf<Engine>().toExtend<ChatEngine>();
+  expectTypeOf<Router>().toExtend<ChatEngine>();
 });
 
 test('generateText: text, reason, usage with cached tokens, and what is ours', async () => {
@@ -96,7 +99,61 @@ test('errors are ours, and are not tried again', async () => {
   const picture = generateText({ model: pagewise(), messages: [{ role: 'user', content: [image] }] });
   await expect(picture).rejects.toThrow('a part of type "file" is not supported');
   expect(() => pagewise('other')).toThrow('"fake-model" is loaded, "other" asked');
-  expect(() => pagewise.embeddingModel('x')).toThrow('language models only');
+  expect(() => pagewise.embeddingModel('x')).toThrow('"fake-model" is loaded, "x" asked');
+  expect(() => pagewise.imageModel('x')).toThrow('language and embedding models only');
+});
+
+test('log-probabilities and cached tokens, which the SDK has no place for, are in the metadata', async () => {
+  const model = pagewise();
+  const providerOptions = { pagewise: { logprobs: true, top_logprobs: 1 } };
+  const result = await generateText({ model, prompt: 'Hi', maxOutputTokens: 2, providerOptions });
+  const token = (text: string): object => {
+    const own = { token: text, logprob: 0, bytes: [text.charCodeAt(0)] };
+    return { ...own, top_logprobs: [own] };
+  };
+  expect(result.providerMetadata?.pagewise).toMatchObject({ cached_tokens: 2, logprobs: [token('H'), token('e')] });
+  const streamed = streamText({ model, prompt: 'Hi', providerOptions });
+  await streamed.consumeStream();
+  expect((await streamed.providerMetadata)?.pagewise?.logprobs).toHaveLength(5);
+  const plain = await generateText({ model, prompt: 'Hi' });
+  expect(plain.providerMetadata?.pagewise).not.toHaveProperty('logprobs');
+});
+
+test('embedMany: texts in order, tokens, and what is not supported', async () => {
+  const model = pagewise.embeddingModel('fake-model');
+  const values = Array.from({ length: 12 }, (_, index) => `text ${index}`);
+  const providerOptions = { pagewise: { priority: 'batch' } };
+  const { embeddings, usage } = await embedMany({ model, values, providerOptions });
+  expect(embeddings).toEqual(values.map(() => [Math.fround(0.6), Math.fround(0.8)]));
+  expect(usage).toEqual({ tokens: 36 });
+  expect(submitted()).toMatchObject({ embeds: true, priority: -1 });
+  expect(await model.doEmbed({ values: [] })).toEqual({ embeddings: [], usage: { tokens: 0 }, warnings: [] });
+  const { warnings } = await model.doEmbed({ values: ['a'], dimensions: 2 });
+  expect(warnings).toEqual([{ type: 'unsupported', feature: 'dimensions' }]);
+  const aborted = model.doEmbed({ values, abortSignal: AbortSignal.abort() });
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(model.doEmbed({ values: ['x'.repeat(2000)] })).rejects.toMatchObject({ code: 'context_too_long' });
+  const without = createPagewise({ info: engine.info, chat: engine.chat });
+  expect(() => without.embeddingModel()).toThrow('has no embeddings');
+});
+
+test('embeddings keep their order, whatever order they come in, and none may be missing', async () => {
+  const answer = (...indices: number[]) => {
+    const data = indices.map((index) => ({ object: 'embedding' as const, index, embedding: [index] }));
+    return {
+      object: 'list' as const,
+      data,
+      model: 'm',
+      usage: { prompt_tokens: 2, total_tokens: 2 },
+      computed_on: 'remote',
+    };
+  };
+  const given = [answer(1, 0), answer(1)];
+  const embeddings = { create: async () => given.shift() ?? answer() };
+  const model = createPagewise({ info: engine.info, chat: engine.chat, embeddings }).embeddingModel();
+  const found = await model.doEmbed({ values: ['a', 'b'] });
+  expect([found.embeddings, found.providerMetadata]).toEqual([[[0], [1]], { pagewise: { computed_on: 'remote' } }]);
+  await expect(model.doEmbed({ values: ['a', 'b'] })).rejects.toMatchObject({ code: 'wrong_result' });
 });
 
 test('a stream that breaks off ends in an error', async () => {

@@ -227,6 +227,44 @@ describe('engine.cache', () => {
     await expect(engine.cache.evict([1, -1])).rejects.toThrow('prefix: token ids');
   });
 
+  test('knows a prompt that tells of functions by them too', async () => {
+    const { engine, worker } = await start();
+    const parameters = { type: 'object' };
+    const given = [
+      { type: 'function', function: { name: 'look', strict: true, description: null, parameters } },
+    ] as const;
+    const tools = [{ type: 'function', function: { name: 'look', strict: true, parameters } }];
+    await engine.cache.warm(messages, { tools: given });
+    // Nothing is drawn, so nothing has to be compiled that would keep it to the schema.
+    expect(worker.engine.grammars).toEqual([]);
+    const sent = worker.received.at(-1);
+    expect(sent).toMatchObject({ type: 'submit', request: { prefillOnly: true, tools: { list: tools } } });
+    await engine.cache.pin(messages, { tools: given, salt: 's' });
+    await engine.cache.unpin(messages, { tools: null });
+    await engine.cache.evict(messages, { tools: given });
+    await engine.cache.save(messages, { tools: given });
+    expect(worker.engine.cacheCalls).toEqual([
+      ['pin', 's', { messages, tools }],
+      ['unpin', '', { messages }],
+      ['evict', '', { messages, tools }],
+      ['save', '', { messages, tools }],
+    ]);
+    const call = { id: 'x', type: 'function', function: { name: 'look', arguments: '{}' } } as const;
+    const turn = [...messages, { role: 'assistant', tool_calls: [call] }] as const;
+    await engine.cache.warm([...turn, { role: 'tool', tool_call_id: 'x', content: 'a cat' }], { tools: given });
+    for (const refused of [[], 'look', [{ type: 'function', function: {} }]]) {
+      const options = { tools: refused } as never;
+      for (const way of ['warm', 'pin', 'unpin', 'evict', 'save'] as const) {
+        await expect(engine.cache[way](messages, options)).rejects.toMatchObject({
+          code: 'bad_request',
+          message: expect.stringContaining('tools'),
+        });
+      }
+    }
+    await expect(engine.cache.pin([1], { tools: given })).rejects.toThrow('tools: only with messages');
+    await expect(engine.cache.restore(new Blob(), { tools: given } as never)).rejects.toThrow('tools is not supported');
+  });
+
   test('tells its events while somebody listens', async () => {
     const { engine, worker } = await start();
     await engine.cache.evict([1]);

@@ -21,7 +21,7 @@ import {
   URL_A,
   whenAsked,
 } from './downloads.js';
-import { bodyOf } from './fake-server.js';
+import { type Asked, bodyOf } from './fake-server.js';
 
 beforeEach(reset);
 
@@ -46,6 +46,19 @@ describe('a wrong answer is never a model', () => {
       range?.[0] === 3000 && numPages-- > 0 ? new Response('<html>', { headers: HTML }) : undefined;
     await load();
     expect(server.waits).toEqual([300, 600, 1200]);
+    expect(await stored()).toEqual([FILE]);
+  });
+
+  test('a request without an answer is ended and sent again', async () => {
+    const silent: Asked[] = [];
+    server.intercept = (asked) => {
+      if (asked.range?.[0] !== 3000 || silent.length > 0) return undefined;
+      silent.push(asked);
+      return new Promise(() => undefined);
+    };
+    await load();
+    expect(silent.map(({ signal }) => signal.aborted)).toEqual([true]);
+    expect(server.ranges.filter((range) => range === 'a 3000-6000')).toHaveLength(2);
     expect(await stored()).toEqual([FILE]);
   });
 

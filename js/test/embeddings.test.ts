@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkEmbeddingRequest } from '../src/embedding-request.js';
 import { createFetch, Engine, PagewiseError } from '../src/index.js';
 import { type FakeOptions, FakeWorker, fakeModel } from './fake.js';
@@ -64,6 +64,83 @@ test('one text that fails ends the others', async () => {
   const signal = AbortSignal.abort();
   await expect(engine.embeddings.create({ input }, { signal })).rejects.toBeInstanceOf(PagewiseError);
   while (worker.engine.hasWork()) await new Promise((resolve) => setTimeout(resolve, 1));
+});
+
+describe('a queue with little room', () => {
+  /** Refuses what goes beyond `room` texts; tells how many there were at once. */
+  function limit(worker: FakeWorker, room: () => number, retryAfterMs = () => 5): { most: number; numRefused: number } {
+    const seen = { most: 0, numRefused: 0 };
+    const submit = worker.engine.submit.bind(worker.engine);
+    worker.engine.submit = (...args) => {
+      if (worker.engine.running.size >= room()) {
+        seen.numRefused += 1;
+        throw { code: 'queue_full', message: 'the queue is full', retryAfterMs: retryAfterMs() };
+      }
+      const tokens = submit(...args);
+      seen.most = Math.max(seen.most, worker.engine.running.size);
+      return tokens;
+    };
+    return seen;
+  }
+  const input = Array.from({ length: 20 }, (_, index) => `text ${index}`);
+
+  test('a request of many texts takes what there is, and goes on', async () => {
+    const { engine, worker } = await start();
+    const seen = limit(worker, () => 3);
+    const { data, usage } = await engine.embeddings.create({ input });
+    expect(data.map(({ index }) => index)).toEqual(input.map((_, index) => index));
+    expect([usage.prompt_tokens, seen]).toEqual([60, { most: 3, numRefused: 5 }]);
+  });
+
+  test('one that is full is the same error as for a chat request, and leaves nothing behind', async () => {
+    const { engine, worker } = await start();
+    let room = 0;
+    limit(worker, () => room);
+    const full = { code: 'queue_full', retriable: true, retryAfterMs: 5 };
+    await expect(engine.embeddings.create({ input })).rejects.toMatchObject(full);
+    await expect(engine.chat.completions.create({ messages: [{ role: 'user', content: 'x' }] })).rejects.toMatchObject(
+      full,
+    );
+    expect(worker.engine.running.size).toBe(0);
+    const response = await createFetch(engine)('https://api.openai.com/v1/embeddings', {
+      method: 'POST',
+      body: JSON.stringify({ input }),
+    });
+    expect([response.status, response.headers.get('retry-after-ms')]).toEqual([429, '5']);
+    room = 1;
+    expect((await engine.embeddings.create({ input })).data).toHaveLength(20);
+  });
+
+  test('room that others have taken in the middle is waited for, until an abort', async () => {
+    const { engine, worker } = await start();
+    let isTaken = false;
+    let numDone = 0;
+    let waitMs = 5;
+    const seen = limit(
+      worker,
+      () => (isTaken ? 0 : 1),
+      () => waitMs,
+    );
+    const step = worker.engine.step.bind(worker.engine);
+    worker.engine.step = async () => {
+      const events = await step();
+      numDone += events.filter(({ kind }) => kind === 'finished').length;
+      isTaken ||= numDone === 3;
+      return events;
+    };
+    const whole = engine.embeddings.create({ input: input.slice(0, 6) });
+    await vi.waitFor(() => expect([numDone, seen.numRefused >= 8]).toEqual([3, true]));
+    isTaken = false;
+    numDone = 10;
+    expect((await whole).data).toHaveLength(6);
+    [numDone, seen.numRefused, waitMs] = [0, 0, 1e6];
+    const controller = new AbortController();
+    const left = engine.embeddings.create({ input }, { signal: controller.signal });
+    await vi.waitFor(() => expect([numDone, seen.numRefused]).toEqual([3, 8]));
+    await engine.metrics();
+    controller.abort();
+    await expect(left).rejects.toMatchObject({ code: 'cancelled' });
+  });
 });
 
 test("OpenAI's clients find them under /v1/embeddings", async () => {

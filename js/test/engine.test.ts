@@ -217,6 +217,11 @@ describe('text tools', () => {
     expect(await engine.tokenize('ab', { addSpecial: true })).toEqual([1, 97, 98]);
     expect(await engine.detokenize([97, 98])).toBe('ab');
     expect(JSON.parse(await engine.applyTemplate(messages))).toEqual({ messages, addGenerationPrompt: true });
+    const tools = [{ type: 'function', function: { name: 'look' } }] as const;
+    expect(JSON.parse(await engine.applyTemplate(messages, { tools, addGenerationPrompt: false }))).toEqual({
+      ...{ messages, tools, addGenerationPrompt: false },
+    });
+    await expect(engine.applyTemplate(messages, { tools: [] })).rejects.toThrow('tools: a list of at least one');
     await expect(engine.detokenize([-1])).rejects.toMatchObject({ code: 'bad_request' });
     await expect(engine.tokenize(3 as never)).rejects.toMatchObject({ code: 'bad_request' });
     await expect(engine.applyTemplate([])).rejects.toMatchObject({ code: 'bad_request' });

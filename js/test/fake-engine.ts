@@ -310,9 +310,9 @@ export class FakeEngine implements WasmEngine {
     return Array.from(positions, (position) => Float32Array.of(position, ids[position] ?? Number.NaN));
   }
 
-  applyTemplate(messages: unknown, addGenerationPrompt: boolean): string {
+  applyTemplate(messages: unknown, tools: unknown, addGenerationPrompt: boolean): string {
     this.#mayCall();
-    return JSON.stringify({ messages, addGenerationPrompt });
+    return JSON.stringify({ messages, tools, addGenerationPrompt });
   }
 
   setStepTarget(ms: number | undefined): void {

@@ -2,7 +2,7 @@
 
 import { vi } from 'vitest';
 import { Engine } from '../src/engine.js';
-import { type LoadOptions, PagewiseError } from '../src/index.js';
+import { type LoadOptions, type ModelSource, PagewiseError } from '../src/index.js';
 import { useShareEnvironment } from '../src/share-environment.js';
 import { SharedHost } from '../src/shared-host.js';
 import { behindRelay, type FakeOptions, FakeWorker, fakeEnvironment, fakeModel } from './fake.js';
@@ -90,7 +90,7 @@ export class FakeTab {
   }
 
   /** Loads the model, shared. */
-  load(options: LoadOptions = {}, model = fakeModel()): Promise<Engine> {
+  load(options: LoadOptions = {}, model: ModelSource = fakeModel()): Promise<Engine> {
     const { locks, options: has } = this.#browser;
     const createWorker = (): Worker => {
       const worker = new FakeWorker({ ...this.#options, locks: locks.of(this), bus: this.#browser.bus });

@@ -35,7 +35,7 @@ afterEach(() => engine.unload());
 test('a conversation: what was said before is said again, and its tokens are counted', async () => {
   const initialPrompts = [{ role: 'system' as const, content: [{ type: 'text' as const, value: 'Be brief' }] }];
   const session = await LanguageModel.create({ initialPrompts });
-  expect([session.contextWindow, session.contextUsage]).toEqual([1000, 'system:Be brief\nassistant:'.length]);
+  expect([session.contextWindow, session.contextUsage]).toEqual([1000, 'system:Be brief\n'.length]);
   expect(await session.prompt('Hi')).toBe('Hello');
   expect(await session.measureContextUsage('Once more')).toBeGreaterThan(0);
   expect(await session.prompt([{ role: 'user', content: 'More' }])).toBe('Hello');
@@ -198,7 +198,6 @@ test('an engine that is loaded when the first session is made', async () => {
 
 test('what it cannot do, and a device that cannot', async () => {
   expect(await LanguageModel.availability({ expectedInputs: [{ type: 'image' }] })).toBe('unavailable');
-  await expect(LanguageModel.create({ tools: [{}] })).rejects.toMatchObject({ name: 'NotSupportedError' });
   await expect(LanguageModel.availability({ expectedInputs: [{ type: 'text', languages: ['?'] }] })).rejects.toThrow(
     RangeError,
   );

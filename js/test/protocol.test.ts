@@ -1,97 +1,30 @@
-/** The worker's protocol: who speaks, what is refused, what is handed over, and thousands of messages that nobody should send. */
+/** The worker's protocol: who speaks, and what is refused. */
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ChannelEvents } from '../src/channel.js';
-import { WorkerClient } from '../src/client.js';
-import { Engine } from '../src/engine.js';
-import type { GrammarModule } from '../src/grammars.js';
-import { buffersOf, guardFromWorker, guardToWorker, isResultOf } from '../src/guard.js';
-import { type EngineRequest, type FromWorker, PROTOCOL_VERSION, type ToWorker } from '../src/protocol.js';
-import { checkTextRequest } from '../src/request.js';
+import { describe, expect, test, vi } from 'vitest';
+import { isResultOf } from '../src/guard.js';
+import type { FromWorker } from '../src/protocol.js';
 import { VERSION } from '../src/version.js';
 import { WorkerLoop } from '../src/worker-loop.js';
-import { FakeWorker, fakeEnvironment, fakeModel } from './fake.js';
+import { fakeEnvironment } from './fake.js';
 import { FakeEngine } from './fake-engine.js';
+import {
+  byHand,
+  HELLO,
+  LOAD,
+  POLICY,
+  RawWorker,
+  request,
+  SCHEMA,
+  submitOf,
+  TOOLS,
+  watchRejections,
+} from './protocol-setup.js';
 
-const HELLO = { type: 'hello', protocol: PROTOCOL_VERSION, version: VERSION, life: null };
-const LOAD = {
-  type: 'load',
-  id: 1,
-  source: { id: 'fake', parts: [{ kind: 'blob', blob: fakeModel(), name: 'fake.gguf' }], headers: {} },
-  options: { kv: 'f16', autotune: false, precision: 'full' },
-  store: false,
-  group: null,
-};
-const request = (more: object = {}): EngineRequest => checkTextRequest({ prompt: 'abc', ...more }, []).engineRequest;
+watchRejections();
 
-/** A function that may be called, and one whose arguments keep to a schema. */
-const TOOLS = {
-  list: [
-    { type: 'function', function: { name: 'a' } },
-    { type: 'function', function: { name: 'b', strict: true, parameters: { type: 'object' } } },
-  ],
-  isRequired: false,
-  isParallel: true,
-};
-/** Requests of other kinds than a plain text. */
-const MORE: object[] = [
-  { input: { messages: [{ role: 'user', content: 'Hi' }] }, tools: TOOLS, logprobs: 2 },
-  { input: { messages: [{ role: 'tool', content: '1', tool_call_id: 'x' }] }, numChoices: 2 },
-  { embeds: true, cache: { ...request().cache, enabled: false } },
-];
-const POLICY = { kind: 'tail_aware', ttftTargetMs: 200, prefillTokensPerS: 100, nextTurnTokens: 50 };
-const SCHEMA = { name: 'a', json: '{}', field: 'response_format' };
-const submitOf = (constraint: unknown, id = 5): object => {
-  return { type: 'submit', id, request: { ...request(), constraint }, name: 'x' };
-};
-
-const unhandled: unknown[] = [];
-const note = (error: unknown): void => void unhandled.push(error);
-
-beforeEach(() => process.on('unhandledRejection', note));
-afterEach(() => {
-  process.off('unhandledRejection', note);
-  expect(unhandled.splice(0)).toEqual([]);
-});
-
-/** A loop without a page: messages in, messages out. */
-class RawWorker {
-  readonly posted: FromWorker[] = [];
-  readonly engine = new FakeEngine({});
-  /** What compiles constraints takes its time. */
-  readonly loadGrammars = () =>
-    new Promise<GrammarModule>((resolve) => setTimeout(() => resolve({ createGrammars: null }), 10));
-  readonly loop = new WorkerLoop(fakeEnvironment({ loadGrammars: this.loadGrammars }, this.engine));
-  readonly send = this.loop.connect((message) => this.posted.push(message), { isOwner: true });
-
-  constructor() {
-    void this.loop.run();
-  }
-
-  /** The answer to a call. */
-  async answer(message: unknown, id: unknown): Promise<FromWorker> {
-    this.send(message);
-    const isAnswer = (posted: FromWorker): boolean =>
-      (posted.type === 'result' || posted.type === 'error') && posted.id === id;
-    return vi.waitFor(() => {
-      const found = this.posted.find(isAnswer);
-      if (found === undefined) throw new Error(`no answer to ${JSON.stringify(message)}`);
-      return found;
-    });
-  }
-}
-
-/** A client of which the worker is played by hand. */
-function byHand(): { client: WorkerClient; sent: ToWorker[]; tell: (message: unknown) => void } {
-  const sent: ToWorker[] = [];
-  let events: ChannelEvents | undefined;
-  const client = new WorkerClient((given) => {
-    events = given;
-    return { post: (message) => void sent.push(message), end: () => undefined };
-  });
-  return { client, sent, tell: (message) => events?.onMessage(message) };
-}
+const MESSAGES = [{ role: 'user', content: 'Hi' }];
+const NAMELESS = { type: 'function', function: { parameters: {} } };
 
 describe('versions', () => {
   test('the package’s is that of package.json', () => {
@@ -151,6 +84,14 @@ describe('the worker', () => {
       'submit: request',
     ],
     [{ type: 'submit', id: 5, request: { ...request(), logprobs: -1 }, name: 'x' }, 'submit: request'],
+    [{ type: 'cachePin', id: 5, salt: '', prefix: { messages: MESSAGES, tools: [] } }, 'cachePin: prefix'],
+    [{ type: 'cacheUnpin', id: 5, salt: '', prefix: { messages: MESSAGES, tools: TOOLS } }, 'cacheUnpin: prefix'],
+    [{ type: 'cacheEvict', id: 5, salt: '', prefix: { ids: [1], tools: TOOLS.list } }, 'cacheEvict: prefix'],
+    [{ type: 'cacheSave', id: 5, salt: '', prefix: { messages: MESSAGES, tools: [NAMELESS] } }, 'cacheSave: prefix'],
+    [
+      { type: 'applyTemplate', id: 5, messages: MESSAGES, tools: 'weather', addGenerationPrompt: true },
+      'applyTemplate: tools',
+    ],
     [{ type: 'cachePolicy', id: 5 }, 'cachePolicy: policy'],
     [{ type: 'cachePolicy', id: 5, policy: { kind: 'fifo' } }, 'cachePolicy: policy'],
     [{ type: 'cachePolicy', id: 5, policy: { ...POLICY, nextTurnTokens: -1 } }, 'cachePolicy: policy'],
@@ -170,15 +111,16 @@ describe('the worker', () => {
     submitOf({ kind: 'json_schema', ...SCHEMA }),
     { type: 'cachePolicy', id: 5, policy: { kind: 'lru' } },
     { type: 'cachePolicy', id: 5, policy: POLICY },
+    { type: 'cachePin', id: 5, salt: '', prefix: { messages: MESSAGES, tools: TOOLS.list } },
   ])('takes %j', async (message) => {
     const worker = new RawWorker();
     worker.send(HELLO);
     await worker.answer(LOAD, 1);
     const answer = await worker.answer(message, 5);
     expect(answer).toMatchObject({ type: 'result' });
-    const { type } = message as { type: 'submit' | 'cachePolicy' };
+    const { type } = message as { type: 'submit' | 'cachePolicy' | 'cachePin' };
     expect(isResultOf(type, (answer as { value: unknown }).value)).toBe(true);
-    expect(isResultOf(type, 3)).toBe(false);
+    expect(isResultOf(type, -1)).toBe(false);
   });
 
   test.each([
@@ -302,300 +244,4 @@ describe('the page', () => {
     await expect(generation.next()).rejects.toMatchObject({ code: 'worker_crashed' });
     expect(sent.at(-1)).toEqual({ type: 'cancel', request: id });
   });
-});
-
-describe('big buffers are handed over', () => {
-  test('logits from the worker', async () => {
-    const worker = new FakeWorker();
-    const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
-    const rows = [Float32Array.of(1, 2), Float32Array.of(3)];
-    worker.engine.logits = async () => rows;
-    expect(await engine.logits([1, 2], { positions: [0, 1] })).toEqual([Float32Array.of(1, 2), Float32Array.of(3)]);
-    expect(rows.map(({ byteLength }) => byteLength)).toEqual([0, 0]);
-    expect(worker.transferred).toHaveLength(2);
-  });
-
-  test('a saved prefix to the worker, if the caller gives it away', async () => {
-    const worker = new FakeWorker();
-    const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
-    const given = Uint8Array.of(1, 2, 3);
-    expect(await engine.cache.restore(given, { transfer: true })).toEqual({ tokens: 32, blocks: 2 });
-    expect(given.byteLength).toBe(0);
-    const kept = Uint8Array.of(1, 2, 3);
-    await engine.cache.restore(kept);
-    expect(kept.byteLength).toBe(3);
-    const part = new Uint8Array(new ArrayBuffer(8), 2, 3).fill(1);
-    await engine.cache.restore(part, { transfer: true });
-    // Only whole buffers are given away: the rest of this one is somebody else's.
-    expect(part.byteLength).toBe(3);
-    const calls = worker.engine.cacheCalls.filter(([name]) => name === 'restore').map(([, bytes]) => bytes);
-    expect(calls).toEqual([
-      [1, 2, 3],
-      [1, 2, 3],
-      [1, 1, 1],
-    ]);
-  });
-
-  test('a detached buffer is refused, and the engine goes on', async () => {
-    const worker = new FakeWorker();
-    const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
-    const data = Uint8Array.of(1, 2);
-    structuredClone(data, { transfer: [data.buffer] });
-    await expect(engine.cache.restore(data, { transfer: true })).rejects.toMatchObject({ code: 'bad_request' });
-    expect(await engine.tokenize('a')).toEqual([97]);
-  });
-
-  test('a saved prefix from the worker is a Blob, which is never copied; ranges of WebAssembly memory are not given away', async () => {
-    const engine = await Engine.load(fakeModel(), { createWorker: () => new FakeWorker().asWorker });
-    expect(await engine.cache.save([5])).toBeInstanceOf(Blob);
-    const memory = new WebAssembly.Memory({ initial: 1 });
-    expect(buffersOf([new Float32Array(memory.buffer, 16, 4)])).toEqual([]);
-    const [a, b] = [new Float32Array(4), new Uint8Array(3)];
-    expect(buffersOf({ embeddings: a, again: a, bytes: b.buffer, name: 'x' })).toEqual([a.buffer, b.buffer]);
-  });
-});
-
-/** Mulberry32: a sequence of numbers from 0 to 1 that a seed decides. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Makes messages that nobody should send of ones that somebody has sent. */
-class Mutator {
-  readonly #random: () => number;
-  readonly #seen: unknown[] = [];
-
-  constructor(seed: number) {
-    this.#random = random(seed);
-  }
-
-  pick<T>(list: readonly T[]): T {
-    return list[Math.floor(this.#random() * list.length)] as T;
-  }
-
-  /** True so often, from 0 to 1. */
-  chance(share: number): boolean {
-    return this.#random() < share;
-  }
-
-  /** A message that came before, or one of those changed somewhere. */
-  next(message: unknown): unknown {
-    this.#seen.push(message);
-    const old = this.pick(this.#seen.slice(-30));
-    return this.chance(0.3) ? old : this.#change(old, 0);
-  }
-
-  #junk(): unknown {
-    const buffer = new ArrayBuffer(4);
-    structuredClone(buffer, { transfer: [buffer] });
-    return this.pick<unknown>([null, undefined, -1, 1.5, 2 ** 60, '', 'x', [], {}, [null], true, buffer, Number.NaN]);
-  }
-
-  #change(value: unknown, depth: number): unknown {
-    if (typeof value !== 'object' || value === null || value instanceof Blob || depth > 3) return this.#junk();
-    const copy: Record<string, unknown> = Array.isArray(value) ? ([...value] as never) : { ...value };
-    const keys = Object.keys(copy);
-    const key = this.pick(keys);
-    if (key === undefined || this.chance(0.1)) return this.#junk();
-    if (this.chance(0.2)) delete copy[key];
-    else copy[key] = this.chance(0.5) ? this.#change(copy[key], depth + 1) : this.#junk();
-    return copy;
-  }
-}
-
-/** What ends the worker, or takes its model away: the fuzzer says these itself. */
-const isFinal = (message: unknown): boolean =>
-  ['unload', 'leave', 'crashed'].includes((message as { type?: string })?.type ?? '');
-
-/** A worker that gets, and sends, more than it should; all that is right comes as well, and in order. */
-class NoisyWorker extends FakeWorker {
-  readonly #mutator: Mutator;
-  #handler: ((event: { data: FromWorker }) => void) | null = null;
-  numInjected = 0;
-
-  constructor(seed: number) {
-    super();
-    this.#mutator = new Mutator(seed);
-    const original = this.postMessage.bind(this);
-    this.postMessage = (message, transfer) => {
-      original(message, transfer);
-      this.#inject(message, (junk) => ifSendable(junk, () => original(junk as ToWorker)));
-    };
-    Object.defineProperty(this, 'onmessage', {
-      get: () => (event: { data: FromWorker }) => {
-        this.#handler?.(event);
-        this.#inject(event.data, (junk) => this.#handler?.({ data: junk as FromWorker }));
-      },
-      set: (handler) => {
-        this.#handler = handler;
-      },
-    });
-  }
-
-  #inject(message: unknown, send: (junk: unknown) => void): void {
-    while (this.#mutator.chance(0.5)) {
-      const junk = aboutNothing(this.#mutator.next(message));
-      // What would be right, for something else than was asked, is no noise but another answer.
-      const isAnswer = ['result', 'error', 'events', 'hello'].includes((junk as { type?: string } | null)?.type ?? '');
-      if (isFinal(junk) || (isAnswer && 'message' in guardFromWorker(junk)) || isReload(junk)) continue;
-      this.numInjected += 1;
-      send(junk);
-    }
-  }
-}
-
-/** The same about other calls and requests than there are: what is about them is theirs, noise or not. */
-function aboutNothing(junk: unknown): unknown {
-  if (typeof junk !== 'object' || junk === null || Array.isArray(junk)) return junk;
-  const { id, request, events } = junk as { id?: unknown; request?: unknown; events?: unknown };
-  const shift = (value: unknown): unknown => (typeof value === 'number' ? value + 1e6 : value);
-  return {
-    ...junk,
-    ...(id === undefined ? {} : { id: shift(id) }),
-    ...(request === undefined ? {} : { request: shift(request) }),
-    ...(Array.isArray(events) ? { events: events.map(aboutNothing) } : {}),
-  };
-}
-
-/** Some junk cannot even be sent. */
-function ifSendable(junk: unknown, send: () => void): void {
-  try {
-    structuredClone(junk);
-  } catch {
-    return;
-  }
-  send();
-}
-
-const isReload = (junk: unknown): boolean => ['hello', 'load'].includes((junk as { type?: string } | null)?.type ?? '');
-
-describe('noise', () => {
-  test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
-    'around right messages changes nothing (seed %i)',
-    async (seed) => {
-      const worker = new NoisyWorker(seed);
-      const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
-      const { pick, chance } = ((m) => ({ pick: m.pick.bind(m), chance: m.chance.bind(m) }))(new Mutator(1000 + seed));
-      const calls: (() => Promise<unknown>)[] = [
-        () => engine.tokenize('ab').then((ids) => expect(ids).toEqual([97, 98])),
-        () => engine.detokenize([97]).then((text) => expect(text).toBe('a')),
-        () => engine.metrics(),
-        () => engine.logits([1, 2]).then((rows) => expect(rows).toEqual([Float32Array.of(1, 2)])),
-        () => engine.cache.setPolicy({ kind: 'lru' }),
-        () => engine.completions.create({ prompt: 'x', regex: 'a+' }),
-        () => engine.cache.pin([1]).then((tokens) => expect(tokens).toBe(16)),
-        () => engine.cache.restore(Uint8Array.of(1, 2), { transfer: chance(0.5) }),
-        () =>
-          engine.completions
-            .create({ prompt: 'x', n: pick([1, 2]) })
-            .then(({ choices }) => expect(choices[0]?.text).toBe('Hello')),
-        async () => {
-          const controller = new AbortController();
-          const answer = engine.completions.create({ prompt: 'x' }, { signal: controller.signal });
-          setTimeout(() => controller.abort(), pick([0, 2, 5]));
-          await answer.catch(({ code }) => expect(code).toBe('cancelled'));
-        },
-      ];
-      const work: Promise<unknown>[] = [];
-      for (let i = 0; i < 20; i++) {
-        work.push(pick(calls)());
-        if (chance(0.3)) await new Promise((resolve) => setTimeout(resolve, pick([0, 1, 3])));
-      }
-      await Promise.all(work);
-      expect(worker.numInjected).toBeGreaterThan(10);
-      expect(engine.ended).toBeNull();
-      const { choices } = await engine.completions.create({ prompt: 'still there' });
-      expect(choices[0]?.text).toBe('Hello');
-      await engine.unload();
-    },
-  );
-
-  test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
-    'in place of right messages hangs nothing for good (seed %i)',
-    async (seed) => {
-      const mutator = new Mutator(5000 + seed);
-      const worker = new FakeWorker();
-      const post = worker.postMessage.bind(worker);
-      const engine = await Engine.load(fakeModel(), { createWorker: () => worker.asWorker });
-      worker.postMessage = (message, transfer) => {
-        const sent = mutator.chance(0.3) ? mutator.next(message) : message;
-        if (sent === message) post(message, transfer);
-        else if (!isFinal(sent) && !isReload(sent)) ifSendable(sent, () => post(sent as ToWorker));
-      };
-      const work: Promise<unknown>[] = [];
-      for (let i = 0; i < 20; i++) {
-        const controller = new AbortController();
-        work.push(
-          mutator.pick([
-            () => engine.tokenize('ab'),
-            () => engine.cache.stats(),
-            () => engine.cache.setPolicy({ kind: 'lru' }),
-            () => engine.completions.create({ prompt: 'x', regex: 'a+' }, { signal: controller.signal }),
-            () => engine.cache.restore(Uint8Array.of(1), { transfer: true }),
-            () => engine.completions.create({ prompt: 'x' }, { signal: controller.signal }),
-          ])(),
-        );
-        if (mutator.chance(0.3)) controller.abort();
-      }
-      const settled = Promise.allSettled(work);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      // The worker is not beyond use, whatever it was told.
-      worker.postMessage = post;
-      expect(await engine.tokenize('a')).toEqual([97]);
-      expect((await engine.completions.create({ prompt: 'x' })).choices[0]?.text).toBe('Hello');
-      await engine.unload();
-      expect(await settled).toHaveLength(20);
-    },
-  );
-
-  test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
-    'of messages in any order is answered or ignored (seed %i)',
-    async (seed) => {
-      const worker = new RawWorker();
-      const mutator = new Mutator(9000 + seed);
-      const right: object[] = [
-        HELLO,
-        LOAD,
-        { type: 'submit', request: request(), name: 'x' },
-        submitOf({ kind: 'regex', pattern: 'a+', field: 'regex' }),
-        ...MORE.map((more) => ({ type: 'submit', request: { ...request(), ...more }, name: 'x' })),
-        { type: 'cachePolicy', policy: POLICY },
-        { type: 'tokenize', text: 'a', addSpecial: false, parseSpecial: false },
-        { type: 'cacheRestore', data: new ArrayBuffer(4), cache: request().cache },
-        { type: 'cacheListen', isOn: true },
-        { type: 'stepListen', isOn: true },
-        { type: 'cancel', request: 3 },
-        { type: 'stepTarget', ms: 5 },
-        { type: 'ping' },
-        { type: 'unload' },
-        { type: 'metrics' },
-      ];
-      const ids: number[] = [];
-      for (let id = 1; id <= 120; id++) {
-        const message = { ...mutator.pick(right), id };
-        const sent = mutator.chance(0.5) ? message : mutator.next(message);
-        const guarded = guardToWorker(sent);
-        const known = 'message' in guarded ? ('id' in guarded.message ? guarded.message.id : undefined) : guarded.id;
-        const type = (sent as { type?: string } | null)?.type;
-        if (known !== undefined && !['hello', 'cancel', 'stepTarget', 'ping'].includes(type ?? '')) ids.push(known);
-        worker.send(sent);
-        if (mutator.chance(0.2)) await new Promise((resolve) => setTimeout(resolve, 1));
-      }
-      const numAnswers = (): number => worker.posted.filter(({ type }) => type === 'result' || type === 'error').length;
-      await vi.waitFor(() => expect(numAnswers()).toBeGreaterThanOrEqual(ids.length));
-      expect(worker.posted.filter(({ type }) => type === 'crashed')).toEqual([]);
-      worker.send(HELLO);
-      await worker.answer({ type: 'unload', id: 1001 }, 1001);
-      await worker.answer({ ...LOAD, id: 1002 }, 1002);
-      expect(await worker.answer({ type: 'submit', id: 1003, request: request(), name: 'x' }, 1003)).toMatchObject({
-        type: 'result',
-      });
-    },
-  );
 });

@@ -110,6 +110,23 @@ afterEach(() => {
 });
 
 describe('the service worker', () => {
+  test('passes on no body that is longer than anybody wants', async () => {
+    scope.add(true);
+    let numRead = 0;
+    const onCancel = vi.fn();
+    const mebibyte = new Uint8Array(1024 ** 2);
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      numRead += 1;
+      controller.enqueue(mebibyte);
+    };
+    const body = new ReadableStream<Uint8Array>({ pull, cancel: onCancel }, { highWaterMark: 0 });
+    const event = scope.fetch(CHAT, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    const response = (await event.response) as Response;
+    expect([response.status, (await response.json()).error.code]).toEqual([413, 'body_too_large']);
+    expect([numRead, onCancel.mock.calls.length]).toEqual([65, 1]);
+    expect(event.isOver).toBe(true);
+  });
+
   test('leaves alone what is not the route, and navigations', () => {
     scope.add(true);
     for (const url of ['https://site/app/', 'https://site/v1/models', 'https://other/app/v1/models']) {

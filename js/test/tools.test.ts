@@ -67,6 +67,21 @@ describe('a request', () => {
     expect(() => check(fields)).toThrowError(text);
   });
 
+  test('may ask for calls or a text of a format', () => {
+    for (const format of [{ response_format: { type: 'json_object' } }, { regex: 'a' }, { grammar: 'start: "a"' }]) {
+      const { constraint } = check(format);
+      expect(constraint).toBeDefined();
+      expect(check({ tools, ...format })).toMatchObject({ constraint, tools: { isRequired: false } });
+      expect(check({ tools, tool_choice: 'required', ...format })).toMatchObject({
+        constraint,
+        tools: { isRequired: true },
+      });
+      const none = check({ tools, tool_choice: 'none', ...format });
+      expect(none).toMatchObject({ constraint });
+      expect(none.tools).toBeUndefined();
+    }
+  });
+
   test('keeps calls and their results in the conversation', () => {
     const conversation = [
       ...messages,

@@ -52,7 +52,8 @@ impl PageCache {
         let mut breakpoints = Vec::new();
         if let Input::Messages(messages) = input {
             for point in &self.breakpoints {
-                let text = renderer.render_best(&point.messages_before(messages), false, memory)?;
+                // A template need not render what only a part of the messages is: then there is nothing to end here.
+                let Ok(text) = renderer.render_best(&point.messages_before(messages), false, memory) else { continue };
                 let ids = memory.encode(&text)?;
                 // Where the template does not continue what it wrote for fewer messages, what both have counts.
                 let position = ids.iter().zip(prompt).take_while(|(a, b)| a == b).count();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use js_sys::{Float32Array, Function, Uint8Array};
+use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use super::answers::Answer;
@@ -12,7 +13,7 @@ use super::describe::Info;
 use super::grammar::{GrammarModule, JsCompiler};
 use super::metrics::PageMetrics;
 use super::prompt::{Memory, Renderer};
-use super::request::{Input, PageRequest};
+use super::request::{Beginning, PageRequest};
 use super::source::{JsByteSource, JsSnapshot};
 use super::tools::ToolAnswer;
 use super::trace::{PageAnswer, PageStep};
@@ -98,9 +99,9 @@ impl WasmEngine {
 
     /// The ids that a prompt which begins with `prefix` begins with.
     fn prefix_ids(&mut self, prefix: JsValue) -> crate::Result<Vec<u32>> {
-        let input: Input = from_js(prefix, "prefix")?;
+        let beginning: Beginning = from_js(prefix, "prefix")?;
         let renderer = Renderer::new(self.template.as_ref(), self.tool_format, &self.calls);
-        Ok(input.encode(&mut Memory::Used(&mut self.transcripts), renderer, false)?.ids)
+        beginning.encode(&mut Memory::Used(&mut self.transcripts), renderer)
     }
 }
 
@@ -311,11 +312,17 @@ impl WasmEngine {
         Ok(rows.iter().map(|row| Float32Array::from(row.as_slice())).collect())
     }
 
-    /// Messages to the text of a prompt.
+    /// Messages, and tools where there are any, to the text of a prompt.
     #[wasm_bindgen(js_name = applyTemplate)]
-    pub fn apply_template(&self, messages: JsValue, add_generation_prompt: bool) -> Result<String, JsValue> {
+    pub fn apply_template(
+        &self,
+        messages: JsValue,
+        tools: JsValue,
+        add_generation_prompt: bool,
+    ) -> Result<String, JsValue> {
         let messages = from_js(messages, "messages")?;
-        Ok(self.renderer().render(&messages, add_generation_prompt)?)
+        let tools: Option<Value> = from_js(tools, "tools")?;
+        Ok(self.renderer().with_tools(tools.as_ref()).render(&messages, add_generation_prompt)?)
     }
 }
 

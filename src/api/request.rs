@@ -1,13 +1,14 @@
 //! Requests, as the page's checked data.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::cache::PageCache;
 use super::prompt::{Memory, Renderer};
 use super::tools::{PageTools, ToolReading};
-use crate::Result;
 use crate::engine::{CacheOptions, Request, SamplingParams, Timeouts};
 use crate::text::{Constraint, Prompt, Tokenizer};
+use crate::{Error, Result};
 
 /// `EngineRequest` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -43,9 +44,19 @@ pub(super) struct PageRequest {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Input {
-    Messages(serde_json::Value),
+    Messages(Value),
     Text(String),
     Ids(Vec<u32>),
+}
+
+/// `EnginePrefix` of `js/src/protocol.ts`: messages, with what they may call, or ids.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Beginning {
+    messages: Option<Value>,
+    /// In OpenAI's shape.
+    tools: Option<Value>,
+    ids: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -117,10 +128,24 @@ impl PageRequest {
             ..Request::default()
         };
         let reading = match &self.tools {
+            // Nothing is drawn that could be a call.
+            Some(_) if self.prefill_only => None,
             Some(tools) => Some(tools.apply(renderer.format()?, tokenizer, &mut request)?),
             None => None,
         };
         Ok((request, prompt, reading))
+    }
+}
+
+impl Beginning {
+    /// The ids that a prompt which begins so begins with.
+    pub(super) fn encode(self, memory: &mut Memory<'_>, renderer: Renderer<'_>) -> Result<Vec<u32>> {
+        let input = match (self.messages, self.ids) {
+            (Some(messages), None) => Input::Messages(messages),
+            (None, Some(ids)) => Input::Ids(ids),
+            _ => return Err(Error::BadRequest("prefix: either messages or ids are needed".into())),
+        };
+        Ok(input.encode(memory, renderer.with_tools(self.tools.as_ref()), false)?.ids)
     }
 }
 

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::events::PageEvent;
 use super::trace::PageAnswer;
+use crate::Result;
 use crate::engine::Request;
 use crate::text::{Tokenizer, ToldAnswer, Tool, ToolChoice, ToolDelta, ToolFormat, ToolGrammar, ToolStream};
-use crate::{Error, Result};
 
 /// `EngineTools` of `js/src/protocol.ts`.
 #[derive(Debug, Deserialize)]
@@ -29,6 +29,8 @@ pub(super) struct ToolReading {
     format: ToolFormat,
     tools: Vec<Tool>,
     is_parallel: bool,
+    /// Whether an answer is either calls or a text that has to be something.
+    is_either: bool,
 }
 
 impl PageTools {
@@ -39,10 +41,6 @@ impl PageTools {
         tokenizer: &Tokenizer,
         request: &mut Request,
     ) -> Result<ToolReading> {
-        if request.constraint.is_some() {
-            let why = "tools: not together with a response_format, grammar or regex, which leave no room for calls";
-            return Err(Error::BadRequest(why.into()));
-        }
         let tools = Tool::list(&self.list)?;
         let id = |text: &&str| tokenizer.encode(text, false, true).ok().filter(|ids| ids.len() == 1).map(|ids| ids[0]);
         let control = |text: &str| id(&text).filter(|&id| tokenizer.is_special(id));
@@ -53,10 +51,16 @@ impl PageTools {
             None if self.is_required => ToolChoice::Required,
             None => ToolChoice::Auto,
         };
-        if let Some(grammar) = ToolGrammar::new(format, &tools, choice, self.is_parallel, control)? {
-            request.constraint = Some(grammar.into());
-        }
-        Ok(ToolReading { format, tools, is_parallel: self.is_parallel })
+        // Where an answer has to be calls, what a text would have to be does not matter.
+        let text = request.constraint.take().filter(|_| choice == ToolChoice::Auto);
+        let is_either = text.is_some();
+        let choice = if is_either { ToolChoice::Required } else { choice };
+        let grammar = ToolGrammar::new(format, &tools, choice, self.is_parallel, control)?;
+        request.constraint = match (grammar, text) {
+            (Some(grammar), Some(text)) => Some(grammar.or(text)),
+            (grammar, text) => grammar.map(Into::into).or(text),
+        };
+        Ok(ToolReading { format, tools, is_parallel: self.is_parallel, is_either })
     }
 }
 
@@ -69,8 +73,10 @@ pub(super) struct ToolAnswer {
 
 impl ToolAnswer {
     /// Reads nothing yet; `key` makes the ids of calls.
-    pub(super) fn new(ToolReading { format, tools, is_parallel }: ToolReading, key: u64) -> Self {
-        Self { stream: ToolStream::new(format, tools, key), told: ToldAnswer::default(), is_parallel }
+    pub(super) fn new(ToolReading { format, tools, is_parallel, is_either }: ToolReading, key: u64) -> Self {
+        let stream = ToolStream::new(format, tools, key);
+        let stream = if is_either { stream.calls_or_text() } else { stream };
+        Self { stream, told: ToldAnswer::default(), is_parallel }
     }
 
     /// What a piece of the answer brings.

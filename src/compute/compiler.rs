@@ -1,6 +1,8 @@
 //! Pipelines and bind groups of a recording's dispatches.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::gpu::Gpu;
 use super::recording::{Access, Dispatch, Recording, RowClass};
@@ -14,30 +16,48 @@ pub(super) struct Compiled {
     pub(super) class: RowClass,
 }
 
-/// Compiles each distinct pipeline once.
-pub(super) struct Compiler<'a> {
-    gpu: &'a Gpu,
-    step: &'a wgpu::Buffer,
+/// What was compiled on a device: timing kernels, trying them and the model itself want some of the same pipelines, and
+/// compiling is most of what loading takes where it is slow.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pipelines(Rc<RefCell<Made>>);
+
+#[derive(Debug, Default)]
+struct Made {
     modules: HashMap<String, wgpu::ShaderModule>,
     layouts: HashMap<&'static [Access], wgpu::BindGroupLayout>,
+    /// By source and constants.
     pipelines: HashMap<(String, String), wgpu::ComputePipeline>,
 }
 
+impl Pipelines {
+    /// Forgets all; whoever uses a pipeline keeps it.
+    pub(super) fn clear(&self) {
+        self.0.take();
+    }
+
+    fn layout(&self, device: &wgpu::Device, access: &'static [Access]) -> wgpu::BindGroupLayout {
+        let mut made = self.0.borrow_mut();
+        made.layouts.entry(access).or_insert_with(|| bind_group_layout(device, access)).clone()
+    }
+}
+
+/// Compiles what a device has not compiled before.
+pub(super) struct Compiler<'a> {
+    gpu: &'a Gpu,
+    step: &'a wgpu::Buffer,
+}
+
 impl<'a> Compiler<'a> {
-    /// Nothing compiled yet.
+    /// For dispatches that read a step's sizes from `step`.
     pub(super) fn new(gpu: &'a Gpu, step: &'a wgpu::Buffer) -> Self {
-        Self { gpu, step, modules: HashMap::new(), layouts: HashMap::new(), pipelines: HashMap::new() }
+        Self { gpu, step }
     }
 
     /// All dispatches of a recording.
     ///
     /// # Errors
     /// `wrong_result` if a kernel does not compile here.
-    pub(super) async fn compile_all(
-        mut self,
-        recording: &Recording,
-        buffers: &[wgpu::Buffer],
-    ) -> Result<Vec<Compiled>> {
+    pub(super) async fn compile_all(&self, recording: &Recording, buffers: &[wgpu::Buffer]) -> Result<Vec<Compiled>> {
         let mut compiled = Vec::with_capacity(recording.dispatches().len());
         for dispatch in recording.dispatches() {
             let pipeline = self.pipeline(dispatch).await?;
@@ -47,31 +67,31 @@ impl<'a> Compiler<'a> {
         Ok(compiled)
     }
 
-    async fn pipeline(&mut self, dispatch: &Dispatch) -> Result<wgpu::ComputePipeline> {
+    async fn pipeline(&self, dispatch: &Dispatch) -> Result<wgpu::ComputePipeline> {
         let shader = dispatch.kernel.shader();
-        let source = shader.compose(cfg!(target_arch = "wasm32"));
         let constants = dispatch.kernel.constants();
-        let key = (source, format!("{constants:?}"));
-        if let Some(pipeline) = self.pipelines.get(&key) {
+        let key = (shader.compose(cfg!(target_arch = "wasm32")), format!("{constants:?}"));
+        let made = &self.gpu.pipelines.0;
+        if let Some(pipeline) = made.borrow().pipelines.get(&key) {
             return Ok(pipeline.clone());
         }
         let device = &self.gpu.device;
         let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let module = self.modules.entry(key.0.clone()).or_insert_with(|| {
-            let source = wgpu::ShaderSource::Wgsl(key.0.as_str().into());
-            device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(shader.stem), source })
-        });
-        let layout =
-            self.layouts.entry(dispatch.kernel.access()).or_insert_with_key(|access| bind_group_layout(device, access));
+        let layout = self.gpu.pipelines.layout(device, dispatch.kernel.access());
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: Some(shader.stem),
-            bind_group_layouts: &[Some(layout)],
+            bind_group_layouts: &[Some(&layout)],
             immediate_size: 0,
+        });
+        let module = made.borrow().modules.get(&key.0).cloned();
+        let module = module.unwrap_or_else(|| {
+            let source = wgpu::ShaderSource::Wgsl(key.0.as_str().into());
+            device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(shader.stem), source })
         });
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(shader.stem),
             layout: Some(&layout),
-            module,
+            module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
                 constants: &constants,
@@ -86,7 +106,9 @@ impl<'a> Compiler<'a> {
                 self.gpu.name()
             )));
         }
-        self.pipelines.insert(key, pipeline.clone());
+        let mut made = made.borrow_mut();
+        made.modules.insert(key.0.clone(), module);
+        made.pipelines.insert(key, pipeline.clone());
         Ok(pipeline)
     }
 
@@ -98,7 +120,7 @@ impl<'a> Compiler<'a> {
             .collect();
         self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some(dispatch.kernel.shader().stem),
-            layout: &self.layouts[dispatch.kernel.access()],
+            layout: &self.gpu.pipelines.layout(&self.gpu.device, dispatch.kernel.access()),
             entries: &entries,
         })
     }

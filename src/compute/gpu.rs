@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::compiler::Pipelines;
 use super::tuning::{AdapterKind, Tuning};
 use crate::{Error, Result};
 
@@ -35,6 +36,7 @@ pub struct Gpu {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     pub(super) faults: Arc<Mutex<Faults>>,
+    pub(super) pipelines: Pipelines,
     name: String,
     kind: AdapterKind,
     driver: String,
@@ -86,6 +88,7 @@ impl Gpu {
             device,
             queue,
             faults,
+            pipelines: Pipelines::default(),
             kind,
             driver: format!("{} {}", info.driver, info.driver_info),
             subgroup_lanes: lanes,
@@ -137,6 +140,11 @@ impl Gpu {
     /// The device's limits.
     pub fn limits(&self) -> GpuLimits {
         self.limits
+    }
+
+    /// Forgets pipelines that nothing uses any more, as those of kernels that were timed and not chosen.
+    pub fn forget_pipelines(&self) {
+        self.pipelines.clear();
     }
 
     /// Destroys the device: its memory is free at once.

@@ -8,9 +8,10 @@ use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use llguidance::{Matcher, ParserFactory};
 use serde_json::Value;
 
+use super::any_of::AnyOf;
 use super::limits::{MAX_BYTES, MAX_NESTING, parser_limits};
 use super::matcher::{Guide, first_line};
-use super::schema::{blame, check, with_style};
+use super::schema::{Checked, blame, check, with_style};
 use super::vocabulary::{Encode, environment};
 use super::{Compile, Constraint, GrammarError, Match, Result, Schema, Vocabulary};
 
@@ -25,6 +26,8 @@ const MAX_COMPILED: usize = 8;
 /// Compiles constraints for one vocabulary.
 pub struct GrammarCompiler {
     factory: ParserFactory,
+    /// Tokens that end an answer.
+    ends: Rc<[u32]>,
     /// The one that was used last in front.
     compiled: RefCell<VecDeque<(Constraint, Guide)>>,
 }
@@ -35,11 +38,12 @@ impl GrammarCompiler {
     /// # Errors
     /// For a vocabulary that is too large.
     pub fn new(vocabulary: Vocabulary, encode: Rc<Encode>) -> Result<Self> {
+        let ends = vocabulary.end_of_generation.clone().into();
         let environment = environment(vocabulary, encode)?;
         let mut factory = ParserFactory::new_simple(&environment).map_err(|error| GrammarError(error.to_string()))?;
         *factory.limits_mut() = parser_limits();
         factory.quiet();
-        Ok(Self { factory, compiled: RefCell::default() })
+        Ok(Self { factory, ends, compiled: RefCell::default() })
     }
 
     fn build(&self, grammars: Vec<GrammarWithLexer>) -> std::result::Result<Matcher, String> {
@@ -64,8 +68,8 @@ impl GrammarCompiler {
     fn build_constraint(&self, constraint: &Constraint) -> Result<Matcher> {
         match constraint {
             Constraint::JsonSchema(schema) => {
-                let value = check(schema)?;
-                self.build_schema(&value).map_err(|error| self.schema_error(schema, &value, &error))
+                let checked = check(schema)?;
+                self.build_schema(&checked.value).map_err(|error| self.schema_error(schema, &checked, &error))
             }
             Constraint::Regex { pattern, field } => {
                 check_text(pattern, field)?;
@@ -73,6 +77,7 @@ impl GrammarCompiler {
                 built.map_err(|error| GrammarError(format!("{field}: {error}")))
             }
             Constraint::Lark { grammar, schemas, field } => self.build_lark(grammar, schemas, field),
+            Constraint::AnyOf { .. } => Err(GrammarError("alternatives are compiled one by one".into())),
         }
     }
 
@@ -81,23 +86,23 @@ impl GrammarCompiler {
         let mut grammars = vec![GrammarWithLexer::from_lark(grammar.to_owned())];
         let mut values = Vec::with_capacity(schemas.len());
         for schema in schemas {
-            let value = check(schema)?;
-            let part = GrammarWithLexer::from_json_schema(with_style(&value));
+            let checked = check(schema)?;
+            let part = GrammarWithLexer::from_json_schema(with_style(&checked.value));
             grammars.push(GrammarWithLexer { name: Some(schema.name.clone()), ..part });
-            values.push(value);
+            values.push(checked);
         }
         self.build(grammars).map_err(|error| {
             // A schema that does not compile by itself is to blame, else the grammar.
-            let broken = schemas.iter().zip(&values).find_map(|(schema, value)| {
-                let error = self.build_schema(value).err()?;
-                Some(self.schema_error(schema, value, &error))
+            let broken = schemas.iter().zip(&values).find_map(|(schema, checked)| {
+                let error = self.build_schema(&checked.value).err()?;
+                Some(self.schema_error(schema, checked, &error))
             });
             broken.unwrap_or_else(|| GrammarError(format!("{field}: {error}")))
         })
     }
 
-    fn schema_error(&self, schema: &Schema, value: &Value, error: &str) -> GrammarError {
-        let path = blame(value, error, &|part| self.build_schema(part).err());
+    fn schema_error(&self, schema: &Schema, checked: &Checked, error: &str) -> GrammarError {
+        let path = checked.path(blame(&checked.value, error, &|part| self.build_schema(part).err()));
         let why = if error.starts_with(OVERLAP) { OVERLAP_HELP } else { error };
         GrammarError(format!("{}{path}: {why}", schema.field))
     }
@@ -105,6 +110,10 @@ impl GrammarCompiler {
 
 impl Compile for GrammarCompiler {
     fn compile(&self, constraint: &Constraint) -> Result<Box<dyn Match>> {
+        if let Constraint::AnyOf { parts } = constraint {
+            let matchers = parts.iter().map(|part| self.compile(part)).collect::<Result<_>>()?;
+            return Ok(Box::new(AnyOf::new(matchers, Rc::clone(&self.ends))));
+        }
         let mut compiled = self.compiled.borrow_mut();
         let known = compiled.iter().position(|(known, _)| known == constraint);
         let entry = match known.and_then(|index| compiled.remove(index)) {

@@ -2,6 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Keywords of a schema that decide nothing. So are all that begin with `x-`.
+pub const ANNOTATIONS: [&str; 15] = [
+    "$schema",
+    "$id",
+    "id",
+    "$anchor",
+    "$defs",
+    "definitions",
+    "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "readOnly",
+    "writeOnly",
+    "contentMediaType",
+    "contentEncoding",
+];
+
 /// What an answer has to be, as plain data.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -24,6 +43,11 @@ pub enum Constraint {
         schemas: Vec<Schema>,
         /// What errors call it, such as `grammar`.
         field: String,
+    },
+    /// What at least one of several allows.
+    AnyOf {
+        /// At least one.
+        parts: Vec<Constraint>,
     },
 }
 

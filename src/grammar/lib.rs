@@ -6,6 +6,8 @@
 //! may cost. The invariant to remember: a mask that is not empty allows only what can still become a whole answer.
 
 #[cfg(feature = "compiler")]
+mod any_of;
+#[cfg(feature = "compiler")]
 mod compiler;
 mod constraint;
 #[cfg(all(feature = "compiler", target_arch = "wasm32"))]
@@ -14,6 +16,9 @@ pub mod exports;
 mod limits;
 #[cfg(feature = "compiler")]
 mod matcher;
+mod pointer;
+#[cfg(feature = "compiler")]
+mod references;
 #[cfg(feature = "compiler")]
 mod schema;
 #[cfg(feature = "compiler")]
@@ -21,9 +26,10 @@ mod vocabulary;
 
 #[cfg(feature = "compiler")]
 pub use compiler::GrammarCompiler;
-pub use constraint::{Constraint, Schema};
+pub use constraint::{ANNOTATIONS, Constraint, Schema};
+pub use pointer::pointer;
 #[cfg(feature = "compiler")]
-pub use schema::{ANNOTATIONS, FORMATS, KEYWORDS};
+pub use schema::{FORMATS, KEYWORDS};
 #[cfg(feature = "compiler")]
 pub use vocabulary::{Encode, Vocabulary};
 

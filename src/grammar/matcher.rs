@@ -55,7 +55,8 @@ impl Match for Guide {
     }
 }
 
-/// What llguidance says, without what it adds for its own developers.
+/// What llguidance says, without what it adds for its own developers and of the references that it followed.
 pub(super) fn first_line(message: &str) -> &str {
-    message.split("\n<").next().unwrap_or_default().trim()
+    let message = message.split("\n<").next().unwrap_or_default();
+    message.split("\n  while processing").next().unwrap_or_default().trim()
 }

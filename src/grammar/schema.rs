@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::limits::{MAX_BYTES, MAX_COUNT, MAX_DEPTH, MAX_SCHEMAS};
-use super::{GrammarError, Result, Schema};
+use super::references::{original, resolve, target, without_escapes};
+use super::{ANNOTATIONS, GrammarError, Result, Schema};
 
 /// Keywords that decide what is allowed.
 pub const KEYWORDS: [&str; 27] = [
@@ -38,25 +39,6 @@ pub const KEYWORDS: [&str; 27] = [
     "multipleOf",
 ];
 
-/// Keywords that decide nothing. So are all that begin with `x-`.
-pub const ANNOTATIONS: [&str; 15] = [
-    "$schema",
-    "$id",
-    "id",
-    "$anchor",
-    "$defs",
-    "definitions",
-    "$comment",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "readOnly",
-    "writeOnly",
-    "contentMediaType",
-    "contentEncoding",
-];
-
 /// What `format` may be.
 pub const FORMATS: [&str; 10] =
     ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"];
@@ -86,8 +68,23 @@ const TIME: &str = concat!(
 /// Schemas that are compiled by themselves to find which is to blame.
 const MAX_BLAMED: usize = 200;
 
+/// A schema that can be compiled.
+pub(super) struct Checked {
+    /// As llguidance is told it.
+    pub(super) value: Value,
+    /// Where its definitions are in the original, if they are elsewhere.
+    copied: Vec<String>,
+}
+
+impl Checked {
+    /// The place in the original of a place in `value`.
+    pub(super) fn path(&self, path: String) -> String {
+        if self.copied.is_empty() { path } else { original(path, &self.copied) }
+    }
+}
+
 /// Reads a schema and checks what it asks.
-pub(super) fn check(schema: &Schema) -> Result<Value> {
+pub(super) fn check(schema: &Schema) -> Result<Checked> {
     let Schema { json, field, .. } = schema;
     if json.len() > MAX_BYTES {
         return Err(GrammarError(format!("{field}: {} bytes asked, {MAX_BYTES} allowed", json.len())));
@@ -95,37 +92,44 @@ pub(super) fn check(schema: &Schema) -> Result<Value> {
     let root: Value = serde_json::from_str(json).map_err(|error| GrammarError(format!("{field}: {error}")))?;
     let mut walk = Walk { field, root: &root, followed: HashSet::new(), num_schemas: 0 };
     walk.visit(&root, String::new(), 0)?;
-    Ok(with_exact_formats(root))
+    let (plain, copied) = without_escapes(&root, &walk.followed);
+    Ok(Checked { value: with_exact_formats(plain), copied })
+}
+
+/// The schema with those directly within it changed.
+pub(super) fn map_schemas(schema: Value, change: &dyn Fn(Value) -> Value) -> Value {
+    let Value::Object(fields) = schema else { return schema };
+    let within = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::Object(map) if MAPS.contains(&key.as_str()) => {
+                map.into_iter().map(|(name, part)| (name, change(part))).collect()
+            }
+            Value::Array(list) if LISTS.contains(&key.as_str()) => list.into_iter().map(change).collect(),
+            part if SINGLES.contains(&key.as_str()) => change(part),
+            other => other,
+        };
+        (key, value)
+    };
+    Value::Object(fields.into_iter().map(within).collect())
 }
 
 /// Adds a pattern where there is a date or a time, to the schemas within as well.
 fn with_exact_formats(schema: Value) -> Value {
-    let Value::Object(fields) = schema else { return schema };
+    let mut schema = map_schemas(schema, &with_exact_formats);
+    let Value::Object(fields) = &mut schema else { return schema };
     let pattern = match fields.get("format").and_then(Value::as_str) {
         Some("date") => Some(format!("^{DATE}$")),
         Some("time") => Some(format!("^{TIME}$")),
         Some("date-time") => Some(format!("^{DATE}[tT]{TIME}$")),
         _ => None,
     };
-    let within = |(key, value): (String, Value)| {
-        let value = match value {
-            Value::Object(map) if MAPS.contains(&key.as_str()) => {
-                map.into_iter().map(|(name, part)| (name, with_exact_formats(part))).collect()
-            }
-            Value::Array(list) if LISTS.contains(&key.as_str()) => list.into_iter().map(with_exact_formats).collect(),
-            part if SINGLES.contains(&key.as_str()) => with_exact_formats(part),
-            other => other,
-        };
-        (key, value)
-    };
-    let mut fields: Map<String, Value> = fields.into_iter().map(within).collect();
     if let Some(pattern) = pattern
         && let Some(own) = fields.insert("pattern".to_owned(), pattern.into())
     {
         let all = fields.entry("allOf").or_insert_with(|| json!([]));
         all.as_array_mut().into_iter().for_each(|all| all.push(json!({"pattern": own.clone()})));
     }
-    Value::Object(fields)
+    schema
 }
 
 /// The schema with how JSON is to be written: on one line, as `json.dumps` of Python does. Bounded white space keeps models
@@ -186,13 +190,13 @@ impl<'a> Walk<'a> {
                 }
                 part if SINGLES.contains(&key.as_str()) => self.visit(part, here, depth + 1)?,
                 Value::String(reference) if key == "$ref" => {
-                    let Some(target) = resolve(self.root, reference) else {
+                    let (Some(place), Some(part)) = (target(reference), resolve(self.root, reference)) else {
                         let what =
                             format_args!("{reference:?} is not there; `#` and `#/…`, within the schema, are followed");
                         return Err(self.error(&here, what));
                     };
                     if self.followed.insert(reference) {
-                        self.visit(target, reference[1..].to_owned(), depth + 1)?;
+                        self.visit(part, place, depth + 1)?;
                     }
                 }
                 _ => {}
@@ -223,17 +227,6 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The schema that a reference names. Steps are taken as they are written: so llguidance does it.
-fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    if reference == "#" || reference == "#/" {
-        return Some(root);
-    }
-    reference.strip_prefix("#/")?.split('/').try_fold(root, |value, step| match value {
-        Value::Array(list) => list.get(step.parse::<usize>().ok()?),
-        _ => value.get(step),
-    })
-}
-
 /// Finds the innermost schema that fails by itself with the same error; returns its path. `compile` says why a schema fails, if
 /// it does.
 pub(super) fn blame(root: &Value, error: &str, compile: &dyn Fn(&Value) -> Option<String>) -> String {
@@ -249,6 +242,15 @@ pub(super) fn blame(root: &Value, error: &str, compile: &dyn Fn(&Value) -> Optio
                 schema = part;
                 continue 'descend;
             }
+        }
+        if let Some(reference) = fields.get("$ref").and_then(Value::as_str)
+            && let (Some(place), Some(part)) = (target(reference), resolve(root, reference))
+            && num_left > 0
+            && compile(&by_itself(part, root)).as_deref() == Some(error)
+        {
+            num_left -= 1;
+            (path, schema) = (place, part);
+            continue;
         }
         if let Some(pattern) = fields.get("pattern")
             && compile(&json!({"type": "string", "pattern": pattern})).as_deref() == Some(error)

@@ -58,7 +58,11 @@ impl Kernel for TopLogits {
             let scores = &mut scores[r * SCORE_WORDS..][..SCORE_WORDS];
             let highest = row.iter().copied().fold(f32::MIN, f32::max);
             scores[0] = highest;
-            scores[1] = row.iter().map(|logit| (logit - highest).exp()).sum();
+            // In f64: added up one by one in f32, a large vocabulary's sum is off in its fourth digit.
+            let sum: f64 = row.iter().map(|logit| f64::from((logit - highest).exp())).sum();
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to what scores are stored in")]
+            let sum = sum as f32;
+            scores[1] = sum;
             let mut sorted: Vec<(u32, f32)> = (0..).zip(row.iter().copied()).collect();
             sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
             sorted.resize(num.max(sorted.len()), (NO_TOKEN, LOWEST));

@@ -85,13 +85,17 @@ pub async fn load_gpu(
     let device =
         DeviceInfo { binding_bytes: gpu.limits().binding_bytes.min(gpu.limits().buffer_bytes), tuning: gpu.tuning() };
     // Whether it fits is said before anything is computed; the probe may then change the kernels, not the sizes.
-    plan(&config, gguf, &device, options)?;
+    let (_, layout, _) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Probe)?;
-    let gpu = probe(gpu, &config, gguf, options.kv).await?;
+    let gpu = probe(gpu, &config, gguf, &layout).await?;
     let device = DeviceInfo { tuning: gpu.tuning(), ..device };
     let (plan, layout, graph) = plan(&config, gguf, &device, options)?;
     progress(LoadProgress::Compile)?;
-    let make = async |recording| GpuExecutor::new(gpu, recording).await;
+    let make = async |recording| {
+        let executor = GpuExecutor::new(gpu.clone(), recording).await?;
+        gpu.forget_pipelines();
+        Ok(executor)
+    };
     Model::load(config, (plan, layout, graph), source, make, progress).await
 }
 

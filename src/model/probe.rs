@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use super::config::ModelConfig;
+use super::forward::Layout;
 use crate::compute::{Gpu, Tuning};
 use crate::gguf::Gguf;
+use crate::kernels::Epilogue;
 use crate::kernels::cases::{self, AttentionShape, Case};
-use crate::kernels::{Epilogue, KvFormat};
 use crate::quant::Format;
 use crate::{Error, Result};
 
@@ -17,11 +18,11 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// `wrong_result` with the first kernel of each tuning that does not; whatever the device reports.
-pub async fn probe(gpu: Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Result<Gpu> {
+pub async fn probe(gpu: Gpu, config: &ModelConfig, gguf: &Gguf, layout: &Layout) -> Result<Gpu> {
     let mut failures = Vec::new();
     for tuning in gpu.tuning().fallbacks() {
         let candidate = gpu.clone().with_tuning(tuning);
-        match check(&candidate, config, gguf, kv).await {
+        match check(&candidate, config, gguf, layout).await {
             Ok(()) => return Ok(candidate),
             Err(Error::WrongResult(failure)) => failures.push(failure),
             Err(other) => return Err(other),
@@ -30,15 +31,16 @@ pub async fn probe(gpu: Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) ->
     Err(Error::WrongResult(format!("this device computes wrongly: {}", failures.join("; "))))
 }
 
-async fn check(gpu: &Gpu, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Result<()> {
-    for case in cases(&gpu.tuning(), config, gguf, kv) {
+async fn check(gpu: &Gpu, config: &ModelConfig, gguf: &Gguf, layout: &Layout) -> Result<()> {
+    for case in cases(&gpu.tuning(), config, gguf, layout) {
         case.check(gpu).await?;
     }
     Ok(())
 }
 
-/// The kernels of this model at the smallest sizes that exercise them.
-fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Vec<Case> {
+/// The kernels of this model at the smallest sizes that exercise them, but with its own constants wherever a case can have
+/// them: then what is tried is the very pipeline that will run, and compiled once.
+fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, layout: &Layout) -> Vec<Case> {
     let stored: BTreeSet<_> = gguf.tensors.iter().filter(|t| t.shape.len() > 1).map(|t| t.format.name()).collect();
     let formats: Vec<_> = Format::ALL.into_iter().filter(|format| stored.contains(format.name())).collect();
     let mut cases = Vec::new();
@@ -65,11 +67,17 @@ fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, kv: KvFormat) -> Ve
             kv_heads: config.kv_heads,
             head_dim: config.head_dim,
             window,
-            kv,
+            kv: layout.kv,
             neox: config.rope.neox,
+            epsilon: config.epsilon,
+            scale: config.query_scale,
+            table_stride: layout.limits.max_blocks,
         };
         cases.push(cases::attention(tuning, shape));
     }
-    cases.push(cases::sample(tuning, 300));
+    cases.push(cases::copy_rows(3, layout.kv.row_words(config.kv_heads * config.head_dim)));
+    cases.push(cases::sample(tuning, config.vocab));
+    cases.extend([true, false].map(|of_ids| cases::log_probabilities(tuning, config.vocab, of_ids)));
+    cases.push(cases::pool_rows(5, config.width));
     cases
 }

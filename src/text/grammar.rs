@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+pub(super) use pagewise_grammar::{ANNOTATIONS, pointer};
 pub use pagewise_grammar::{Compile, Constraint, GrammarError, Match, Schema};
 
 use super::Tokenizer;

@@ -2,11 +2,10 @@
 //
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { defaultModel } from '../../scripts/models.mjs';
-import { openPackage } from './package.mjs';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const user = (content) => ({ role: 'user', content });
 const assistant = (content) => ({ role: 'assistant', content });
 const system = { role: 'system', content: 'You answer with a single word and nothing else, whatever you are asked.' };
@@ -17,8 +16,8 @@ const withoutTimes = (blocks) =>
   blocks.map(({ cached, ...block }) => ({ ...block, cached: cached && { ...cached, idleMs: 0, expiresInMs: 0 } }));
 
 describe(`the prefix cache in ${BROWSER}`, () => {
-  let opened;
-  const call = (name, ...args) => opened.page.evaluate((n, a) => globalThis.test[n](...a), name, args);
+  const opened = usePackage();
+  const { call } = opened;
   const chat = (messages, more = {}) => call('chat', { messages, max_tokens: 6, ...more });
 
   const start = async () => {
@@ -27,12 +26,7 @@ describe(`the prefix cache in ${BROWSER}`, () => {
     await call('listen');
   };
 
-  before(async () => {
-    opened = await openPackage(BROWSER);
-    await start();
-  });
-
-  after(() => opened?.close());
+  before(() => start());
 
   test('a second turn computes its new tokens alone, and answers as without the cache', async () => {
     const one = await chat(first);

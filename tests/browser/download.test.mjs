@@ -3,15 +3,17 @@
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultModel, modelFile } from '../../scripts/models.mjs';
-import { openPackage } from './package.mjs';
+import { BROWSER, openTab, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const TINY = '/models/tiny-llama-f16.gguf';
 /** Large enough for several requests. */
 const LARGE = `/models/${defaultModel().sources[0]}`;
 const SIZE = defaultModel().bytes;
+/** Longest wait for half of it, on a machine that has other things to do. */
+const WAIT_MS = 240_000;
 const isModel = (request) => request.url.startsWith('/models/') && request.url.endsWith('.gguf');
 /** First byte and the one after the last; the first request of a file asks for 16 bytes. */
 const rangeOf = ({ headers }) => {
@@ -21,10 +23,16 @@ const rangeOf = ({ headers }) => {
 const isHead = (request) => rangeOf(request).end === 16;
 
 describe(`stored models in ${BROWSER}`, () => {
-  let opened;
   let asked = [];
   let intercept = () => false;
-  const call = (name, ...args) => opened.page.evaluate((n, a) => globalThis.test[n](...a), name, args);
+  const opened = usePackage({
+    intercept: (request, response) => {
+      if (!isModel(request)) return false;
+      asked.push(rangeOf(request));
+      return intercept(request, response);
+    },
+  });
+  const { call } = opened;
   const models = (...args) => call('models', ...args);
   const reload = async () => {
     await opened.page.reload();
@@ -42,22 +50,10 @@ describe(`stored models in ${BROWSER}`, () => {
       return (await globalThis.test.engine().completions.create(request)).choices[0].text;
     });
 
-  before(async () => {
-    opened = await openPackage(BROWSER, {
-      intercept: (request, response) => {
-        if (!isModel(request)) return false;
-        asked.push(rangeOf(request));
-        return intercept(request, response);
-      },
-    });
-  });
-
   beforeEach(() => {
     asked = [];
     intercept = () => false;
   });
-
-  after(() => opened?.close());
 
   for (const withoutFiles of [false, true]) {
     const where = withoutFiles ? 'IndexedDB' : 'the file system';
@@ -88,13 +84,26 @@ describe(`stored models in ${BROWSER}`, () => {
       // The last range never comes.
       intercept = (request) => !isHead(request) && rangeOf(request).end === SIZE;
       await opened.page.evaluate(
-        (url, o) => void globalThis.test.models('download', url, o).catch(() => undefined),
+        (url, o) => {
+          const keep = ({ message }) => {
+            globalThis.failure = message;
+          };
+          globalThis.test.models('download', url, o).catch(keep);
+        },
         LARGE,
         { withoutFiles },
       );
+      const limit = Date.now() + WAIT_MS;
       let there;
-      do [there] = await models('list', { withoutFiles });
-      while (there === undefined || there.storedBytes < SIZE / 2);
+      for (;;) {
+        [there] = await models('list', { withoutFiles });
+        if (there?.storedBytes >= SIZE / 2) break;
+        const failure = await opened.page.evaluate(() => globalThis.failure);
+        assert.equal(failure, undefined, 'the download ended');
+        const state = JSON.stringify({ there, asked });
+        assert.ok(Date.now() < limit, `less than half came in ${WAIT_MS / 1000} s: ${state}`);
+        await sleep(50);
+      }
       assert.equal(await models('has', LARGE, { withoutFiles }), false);
       await reload();
       [there] = await models('list', { withoutFiles });
@@ -156,9 +165,7 @@ describe(`stored models in ${BROWSER}`, () => {
   });
 
   test('a second page waits for the first, and finds the model', async () => {
-    const other = await opened.browser.newPage();
-    await other.goto(`${opened.url}test/`);
-    await other.waitForFunction(() => globalThis.test);
+    const other = await openTab(opened.browser, `${opened.url}test/`);
     const download = (page) => page.evaluate((url) => globalThis.test.models('download', url), LARGE);
     const [one, two] = await Promise.all([download(opened.page), download(other)]);
     assert.deepEqual(two, one);

@@ -4,12 +4,11 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { allModels } from '../../scripts/models.mjs';
 import { root } from '../../scripts/paths.mjs';
-import { openPackage } from './package.mjs';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 /** The best token must agree wherever the reference's best logit leads by this. */
 const ARGMAX_MARGIN = 0.05;
 const LONG_PROMPT_TOKENS = 50;
@@ -39,23 +38,16 @@ function realPrompts(name) {
 const realFile = (id) => allModels().find((model) => model.id === id).sources[0];
 
 describe(`the package in ${BROWSER}`, () => {
-  let opened;
-
-  before(async () => {
-    opened = await openPackage(BROWSER);
-  });
-
-  after(() => opened?.close());
+  const opened = usePackage();
 
   /** Loads a model and compares every prompt. */
   async function check(file, kv, prompts, tolerance) {
-    const { page } = opened;
     const options = { kv, contextLength: process.env.PAGEWISE_LONG ? 1280 : 512 };
-    const info = await page.evaluate((url, o) => globalThis.test.load(url, o), `/models/${file}`, options);
+    const info = await opened.call('load', `/models/${file}`, options);
     assert.equal(info.kv, kv);
     for (const { name, ids, rows } of prompts) {
       const asked = rows.map(({ position, known }) => ({ position, ids: known.map(([id]) => id) }));
-      const found = await page.evaluate((i, r) => globalThis.test.logits(i, r), ids, asked);
+      const found = await opened.call('logits', ids, asked);
       for (const [index, { position, known }] of rows.entries()) {
         const worst = Math.max(...known.map(([, logit], at) => Math.abs(found[index].wanted[at] - logit)));
         console.log(`  ${name} position ${position}, KV ${kv}: largest difference ${worst.toExponential(1)}`);
@@ -65,7 +57,7 @@ describe(`the package in ${BROWSER}`, () => {
         if (first[1] - second[1] > ARGMAX_MARGIN) assert.equal(found[index].best, first[0], `${name} ${position}`);
       }
     }
-    const { wasmMemoryBytes } = await page.evaluate(() => globalThis.test.metrics());
+    const { wasmMemoryBytes } = await opened.call('metrics');
     console.log(`  ${file}: ${(wasmMemoryBytes / 1e6).toFixed(1)} MB of WebAssembly memory at most`);
     assert.ok(wasmMemoryBytes < MEMORY_LIMIT_BYTES, `${wasmMemoryBytes} bytes of WebAssembly memory`);
     assert.deepEqual(opened.problems, []);
@@ -84,7 +76,7 @@ describe(`the package in ${BROWSER}`, () => {
     check(realFile('gemma-3-270m'), 'f16', realPrompts('gemma3').slice(0, 2), 3e-2));
 
   test('the GPU memory is given back', async () => {
-    await opened.page.evaluate(() => globalThis.test.unload());
+    await opened.call('unload');
     assert.deepEqual(opened.problems, []);
   });
 });

@@ -6,10 +6,9 @@
 //
 // BROWSER=chromium|firefox. PAGEWISE_LONG=1: all ten rounds have 200 requests, not just the first.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { openPackage } from './package.mjs';
+import { before, describe, test } from 'node:test';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 const NUM_ROUNDS = 10;
 const NUM_REQUESTS = 200;
@@ -22,10 +21,9 @@ const OPTIONS = { contextLength: 512, maxRunning: 24, maxQueued: 256 };
 const ENDS = ['finished', 'broken off', 'cancelled', 'deadline_exceeded'];
 
 describe(`a load in ${BROWSER}`, () => {
-  let opened;
+  const opened = usePackage();
 
   before(async () => {
-    opened = await openPackage(BROWSER);
     await opened.page.evaluate(
       async (url, options, numQuestions) => {
         const load = await import('/test/load.mjs');
@@ -57,8 +55,6 @@ describe(`a load in ${BROWSER}`, () => {
       NUM_QUESTIONS,
     );
   });
-
-  after(() => opened?.close());
 
   /** Requests in progress that the page still has; only Chromium counts objects. */
   async function numGenerations() {

@@ -1,30 +1,10 @@
 // What needs no engine and no GPU works in a page, under the strict policy: the module starts there by itself.
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { root } from '../../scripts/paths.mjs';
-import { serve } from '../../scripts/server.mjs';
-import { launch } from './launch.mjs';
-
-const BROWSER = process.env.BROWSER ?? 'chromium';
+import { describe, test } from 'node:test';
+import { BROWSER, usePackage } from './package.mjs';
 
 describe(`the package's tools in ${BROWSER}`, () => {
-  let server;
-  let opened;
-
-  before(async () => {
-    server = await serve({
-      mounts: { '/js/': path.join(root, 'js'), '/test/': path.join(root, 'tests/browser/page') },
-    });
-    opened = await launch({ browser: BROWSER });
-    await opened.page.goto(`${server.url}test/`);
-    await opened.page.waitForFunction(() => globalThis.test);
-  });
-
-  after(async () => {
-    await opened?.close();
-    await server?.close();
-  });
+  const opened = usePackage();
 
   test('the prompt doctor', async () => {
     const found = await opened.page.evaluate(() =>

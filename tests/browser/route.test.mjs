@@ -5,24 +5,20 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { build } from 'vite';
 import { models, root } from '../../scripts/paths.mjs';
 import { serve } from '../../scripts/server.mjs';
 import { launch } from './launch.mjs';
+import { BROWSER, buildClient, openTab } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 const OTHER = '/models/tiny-gemma3-f16.gguf';
 const SITE = path.join(root, 'target', 'route-site');
 
 /** The site: its page, OpenAI's client as a module, and the copy of the service worker that a site makes. */
 async function buildSite() {
-  const entry = path.join(root, 'node_modules/openai/index.mjs');
-  await build({
-    configFile: false,
-    logLevel: 'warn',
-    build: { lib: { entry, formats: ['es'], fileName: () => 'openai.mjs' }, outDir: SITE, minify: false },
-  });
+  fs.rmSync(SITE, { recursive: true, force: true });
+  fs.mkdirSync(SITE, { recursive: true });
+  fs.copyFileSync(await buildClient(), path.join(SITE, 'openai.mjs'));
   fs.cpSync(path.join(root, 'tests/browser/page/route'), SITE, { recursive: true });
   fs.copyFileSync(path.join(root, 'js/dist/service-worker.js'), path.join(SITE, 'pagewise-service-worker.js'));
   const own = `importScripts('/pagewise-service-worker.js');
@@ -61,13 +57,7 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
   const inPage = (code, ...args) => page.evaluate(`(${code})(globalThis.test, ...${JSON.stringify(args)})`);
   const inOther = (other, code, ...args) => other.evaluate(`(${code})(globalThis.test, ...${JSON.stringify(args)})`);
 
-  const open = async () => {
-    const other = await opened.browser.newPage();
-    other.setDefaultTimeout(180_000);
-    await other.goto(server.url);
-    await other.waitForFunction(() => globalThis.test);
-    return other;
-  };
+  const open = () => openTab(opened.browser, server.url);
 
   before(async () => {
     await buildSite();
@@ -197,18 +187,44 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
         for await (const { choices: some } of await openai.completions.create({ ...params, stream: true })) {
           for (const { index, logprobs } of some) streamed[index].push(...(logprobs?.token_logprobs ?? []));
         }
+        const messages = [{ role: 'user', content: 'Hi' }];
+        const ask = { model, messages, max_tokens: 3, temperature: 0, logprobs: true, top_logprobs: 5 };
+        const [chat] = (await openai.chat.completions.create(ask)).choices;
+        const tokens = [];
+        for await (const { choices: some } of await openai.chat.completions.create({ ...ask, stream: true })) {
+          for (const { logprobs } of some) tokens.push(...(logprobs?.content ?? []));
+        }
         const { data, usage } = await openai.embeddings.create({ model, input: ['one', 'two', 'one'] });
         await idle();
-        const [row] = await engine().logits(prompt);
-        return { choices, streamed, row: [...row], data, usage };
+        const asked = await engine().tokenize(await engine().applyTemplate(messages), { parseSpecial: true });
+        const rows = [];
+        for (const ids of [prompt, asked]) rows.push([...(await engine().logits(ids))[0]]);
+        return { choices, streamed, chat, tokens, rows, data, usage };
       }, way);
-      const { choices, streamed, row, data } = found;
-      const sum = row.reduce((total, logit) => total + Math.exp(logit), 0);
-      const expected = row.map((logit) => logit - Math.log(sum)).sort((a, b) => b - a);
-      const first = Object.values(choices[0].logprobs.top_logprobs[0]).sort((a, b) => b - a);
-      for (const [place, logprob] of first.slice(0, 5).entries()) {
-        assert.ok(Math.abs(logprob - expected[place]) < 1e-3, `${logprob}, ${expected[place]}`);
-      }
+      const { choices, streamed, chat, tokens, data } = found;
+      /** The five best of a token are those of the logits. */
+      const isOf = (logprobs, row) => {
+        const sum = row.reduce((total, logit) => total + Math.exp(logit), 0);
+        const expected = row.map((logit) => logit - Math.log(sum)).sort((a, b) => b - a);
+        const sorted = logprobs.sort((a, b) => b - a);
+        for (const [place, logprob] of sorted.slice(0, 5).entries()) {
+          assert.ok(Math.abs(logprob - expected[place]) < 1e-3, `${logprob}, ${expected[place]}`);
+        }
+      };
+      isOf(Object.values(choices[0].logprobs.top_logprobs[0]), found.rows[0]);
+      const [first] = chat.logprobs.content;
+      isOf(
+        first.top_logprobs.map(({ logprob }) => logprob),
+        found.rows[1],
+      );
+      // Greedily, what is drawn is what is most probable.
+      assert.deepEqual([first.token, first.logprob], [first.top_logprobs[0].token, first.top_logprobs[0].logprob]);
+      assert.deepEqual(
+        tokens.map(({ token, bytes }) => [token, bytes]),
+        chat.logprobs.content.map(({ token, bytes }) => [token, bytes]),
+      );
+      assert.equal(Buffer.from(chat.logprobs.content.flatMap(({ bytes }) => bytes)).toString(), chat.message.content);
+      assert.equal(tokens.length, 3);
       for (const [index, { logprobs }] of choices.entries()) {
         assert.equal(logprobs.token_logprobs.length, 3);
         assert.deepEqual(streamed[index], logprobs.token_logprobs);
@@ -223,10 +239,10 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
       const found = await inPage(async ({ client, engine }, w) => {
         const openai = client(w);
         const parameters = {
-          ...{ type: 'object', properties: { at: { enum: ['Bern', 'Rome'] } } },
+          ...{ type: 'object', properties: { at: { enum: [1, 2] } } },
           ...{ required: ['at'], additionalProperties: false },
         };
-        const tools = [{ type: 'function', function: { name: 'rain', parameters } }];
+        const tools = [{ type: 'function', function: { name: 'rain', strict: true, parameters } }];
         const params = { model: engine().info.id, temperature: 0, tools, messages: [{ role: 'user', content: 'Hi' }] };
         const stream = openai.chat.completions.stream({
           ...{ ...params, tool_choice: 'required', parallel_tool_calls: false },
@@ -248,7 +264,7 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
       const [call] = found.message.tool_calls;
       assert.equal(found.finish_reason, 'tool_calls');
       assert.equal(call.function.name, 'rain');
-      assert.ok(['Bern', 'Rome'].includes(JSON.parse(call.function.arguments).at), call.function.arguments);
+      assert.ok([1, 2].includes(JSON.parse(call.function.arguments).at), call.function.arguments);
       assert.match(call.id, /^call_\w{24}$/);
       assert.equal(found.deltas.join(''), call.function.arguments);
       // The whole answer but for its last token, which nothing had to be computed behind.

@@ -2,23 +2,20 @@
 //
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { openPackage } from './package.mjs';
+import { before, describe, test } from 'node:test';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 
 describe(`many requests in ${BROWSER}`, () => {
-  let opened;
+  const opened = usePackage();
   /** Loads a fresh engine: nothing is cached or counted. Tests that do not load go on with the engine of the one before. */
-  const load = (options = {}) =>
-    opened.page.evaluate((url, o) => globalThis.test.load(url, o), MODEL, { contextLength: 512, ...options });
+  const load = (options = {}) => opened.call('load', MODEL, { contextLength: 512, ...options });
   /** Runs `code` in the page; it gets the engine, its helpers and `args`. As text, because the page's policy has no eval. */
   const inPage = (code, ...args) =>
     opened.page.evaluate(`(${code})(globalThis.test.engine(), globalThis.helpers, ...${JSON.stringify(args)})`);
 
   before(async () => {
-    opened = await openPackage(BROWSER);
     await opened.page.evaluate(() => {
       globalThis.helpers = {
         /** A prompt of so many tokens, which begins with `first`. */
@@ -41,8 +38,6 @@ describe(`many requests in ${BROWSER}`, () => {
       };
     });
   });
-
-  after(() => opened?.close());
 
   test('what is counted is what answers say, and every step is told', async () => {
     await load();

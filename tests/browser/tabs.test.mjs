@@ -2,10 +2,9 @@
 //
 // BROWSER=chromium|firefox.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
-import { openPackage } from './package.mjs';
+import { beforeEach, describe, test } from 'node:test';
+import { BROWSER, openTab, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 const OPTIONS = { contextLength: 512, autotune: false };
 /** Letters only: nothing that would end an answer. */
@@ -13,32 +12,25 @@ const LETTERS = Array.from({ length: 20 }, (_, i) => 70 + i);
 const ASK = { prompt: [5, 6, 7, 8], max_tokens: 8, temperature: 0, allowed_token_ids: LETTERS };
 
 describe(`tabs in ${BROWSER}`, () => {
-  let opened;
   /** Times that the model was read from its beginning. */
   let numLoads = 0;
   const problems = [];
 
-  before(async () => {
-    const intercept = ({ url, headers }) => {
+  const opened = usePackage({
+    intercept: ({ url, headers }) => {
       if (url === MODEL && /^bytes=0-/.test(headers.range ?? '')) numLoads += 1;
       return false;
-    };
-    opened = await openPackage(BROWSER, { intercept });
+    },
   });
 
   beforeEach(() => {
     numLoads = 0;
   });
 
-  after(() => opened?.close());
-
   /** A tab that has loaded the model, shared. */
   async function tab(share, more = {}) {
-    const page = await opened.browser.newPage();
-    page.setDefaultTimeout(180_000);
+    const page = await openTab(opened.browser, `${opened.url}test/`);
     page.on('pageerror', (error) => problems.push(error.message));
-    await page.goto(`${opened.url}test/`);
-    await page.waitForFunction(() => globalThis.test);
     await page.evaluate((url, options) => globalThis.test.load(url, options), MODEL, { ...OPTIONS, ...more, share });
     return page;
   }

@@ -2,17 +2,15 @@
 //
 // BROWSER=chromium|firefox. PAGEWISE_LONG=1: what rounds in Chromium as well.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { openPackage } from './package.mjs';
+import { describe, test } from 'node:test';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 
 describe(`the choice of kernels in ${BROWSER}`, () => {
-  let opened;
+  const opened = usePackage();
   const load = async (options = {}) => {
-    const all = { contextLength: 256, ...options };
-    const { tuning } = await opened.page.evaluate((url, o) => globalThis.test.load(url, o), MODEL, all);
+    const { tuning } = await opened.call('load', MODEL, { contextLength: 256, ...options });
     return tuning;
   };
   const answer = () =>
@@ -20,12 +18,6 @@ describe(`the choice of kernels in ${BROWSER}`, () => {
       const request = { prompt: [5, 6, 7, 8, 9, 10, 11, 12], max_tokens: 8, temperature: 0 };
       return (await globalThis.test.engine().completions.create(request)).choices[0].text;
     });
-
-  before(async () => {
-    opened = await openPackage(BROWSER);
-  });
-
-  after(() => opened?.close());
 
   test('is measured by the first load and remembered over a reload of the page', async () => {
     const measured = await load();

@@ -2,21 +2,14 @@
 //
 // BROWSER=chromium|firefox. PAGEWISE_LONG=1: twenty loads in Chromium as well, where SwiftShader compiles kernels for seconds each time.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { openPackage } from './package.mjs';
+import { describe, test } from 'node:test';
+import { BROWSER, usePackage } from './package.mjs';
 
-const BROWSER = process.env.BROWSER ?? 'chromium';
 const MODEL = '/models/tiny-llama-f16.gguf';
 const NUM_LOADS = BROWSER === 'firefox' || process.env.PAGEWISE_LONG === '1' ? 20 : 4;
 
 describe(`unload in ${BROWSER}`, () => {
-  let opened;
-
-  before(async () => {
-    opened = await openPackage(BROWSER);
-  });
-
-  after(() => opened?.close());
+  const opened = usePackage();
 
   test(`frees all GPU memory, ${NUM_LOADS} times in one worker`, async () => {
     const rounds = await opened.page.evaluate(

@@ -157,6 +157,7 @@ pub(crate) fn attention(tuning: &Tuning) -> Vec<Case> {
         window,
         kv,
         neox,
+        ..AttentionShape::SMALL
     };
     let (half, full) = (KvFormat::F16, KvFormat::F32);
     // Compiling takes most of the time, so every shape of heads comes with one window and one format, and runs with few

@@ -3,3 +3,4 @@
 
 pub(crate) mod golden;
 pub(crate) mod load;
+pub(crate) mod server;

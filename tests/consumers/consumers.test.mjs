@@ -16,6 +16,8 @@ import { launch } from '../browser/launch.mjs';
 const golden = JSON.parse(fs.readFileSync(path.join(root, 'tests/data/golden/tiny.json'), 'utf8'));
 const [, reference] = golden.cases['tiny-llama'];
 
+const MODEL = '/models/tiny-llama-f16.gguf';
+
 /** Plain files of a consumer; the page without a bundler reads the package where npm puts it. */
 const files = (name, built = '') => ({
   '/models/': models,
@@ -54,7 +56,25 @@ const check = (url, more = async () => undefined) =>
     // The module in the page itself, beside the worker's.
     assert.equal(found.totalBytes, 128);
     await more(page);
+    await checkShared(page);
   });
+
+/**
+ * A shared worker has the engine, and the second module is found from the one as from the other: as a file of its own, since an
+ * answer under a constraint needs it.
+ */
+async function checkShared(page) {
+  const found = await page.evaluate(async (url) => {
+    const { Engine, engine } = globalThis;
+    const ask = async (one) => (await one.completions.create({ prompt: 'Hi', regex: '(yes|no)!' })).choices[0].text;
+    const own = await ask(engine);
+    await engine.unload();
+    const shared = await Engine.load(url, { contextLength: 64, autotune: false, share: true });
+    return { own, owner: shared.sharing.owner, shared: await ask(shared) };
+  }, MODEL);
+  assert.match(found.own, /^(yes|no)!$/);
+  assert.deepEqual(found, { own: found.own, owner: 'shared-worker', shared: found.own });
+}
 
 /** The AI SDK and the Prompt API give the engine's own answer, and sessions share what was computed. */
 async function checkBridges(page) {

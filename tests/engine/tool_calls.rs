@@ -1,7 +1,7 @@
 //! Answers that have to be calls: whatever the model would draw, what it writes can be read back.
 
 use pagewise::engine::{FinishReason, Request};
-use pagewise::text::{Tool, ToolChoice, ToolDelta, ToolFormat, ToolGrammar, ToolStream};
+use pagewise::text::{Constraint, Tool, ToolChoice, ToolDelta, ToolFormat, ToolGrammar, ToolStream};
 use serde_json::{Value, json};
 
 use super::fake::{Setup, request};
@@ -59,9 +59,53 @@ fn required_and_named_calls_can_be_read_back() {
 
 #[test]
 fn strict_arguments_keep_to_their_schema_where_the_model_is_free() {
-    for format in [ToolFormat::Hermes, ToolFormat::Llama3, ToolFormat::Mistral] {
+    for format in ToolFormat::ALL {
         for salt in 0..12 {
             answer(format, ToolChoice::Auto, true, salt);
         }
+    }
+}
+
+#[test]
+fn answers_are_calls_or_the_text_that_was_asked_for() {
+    let pattern = "(red|green|blue)( (red|green|blue)){0,3}";
+    for format in ToolFormat::ALL {
+        let (mut num_calls, mut num_texts) = (0, 0);
+        for salt in 0..24 {
+            let tools = tools(true);
+            let grammar = ToolGrammar::new(format, &tools, ToolChoice::Required, false, |_| None).unwrap().unwrap();
+            let text = Constraint::Regex { pattern: pattern.to_owned(), field: "regex".to_owned() };
+            let asked = Request { constraint: Some(grammar.or(text)), ..request(20, 200, salt) };
+            let answer = Setup::default().build().answer(&asked);
+            assert_eq!(answer.error, None, "{format:?}");
+            let (reason, ..) = answer.end.unwrap();
+            let mut stream = ToolStream::new(format, tools, 0).calls_or_text();
+            let (mut content, mut arguments, mut name) = (String::new(), String::new(), None);
+            for delta in stream.push(&answer.text).into_iter().chain(stream.finish()) {
+                match delta {
+                    ToolDelta::Content(more) => content += &more,
+                    ToolDelta::Call { name: called, .. } => name = Some(called),
+                    ToolDelta::Arguments { text, .. } => arguments += &text,
+                    ToolDelta::Malformed { .. } => assert_eq!(reason, FinishReason::Length, "{}", answer.text),
+                }
+            }
+            if reason == FinishReason::Length {
+                continue;
+            }
+            match name {
+                None => {
+                    num_texts += 1;
+                    assert_eq!(content, answer.text);
+                    assert!(content.split(' ').all(|word| ["red", "green", "blue"].contains(&word)), "{content}");
+                }
+                Some(name) => {
+                    num_calls += 1;
+                    let arguments: Value = serde_json::from_str(&arguments).unwrap();
+                    let is_valid = name == "now" || arguments["city"] == "Bern" || arguments["city"] == "Rome";
+                    assert!(content.is_empty() && is_valid, "{}", answer.text);
+                }
+            }
+        }
+        assert!(num_calls > 0 && num_texts > 0, "{format:?}: {num_calls} and {num_texts}");
     }
 }

@@ -9,5 +9,7 @@ mod support;
 mod template;
 mod tokenizer;
 mod tool_calls;
+mod tool_grammars;
 mod tool_prompts;
+mod tool_schemas;
 mod transcripts;

@@ -74,8 +74,10 @@ fn read(format: ToolFormat, text: &str) -> Told {
         assert_eq!(read_in(format, text, size), whole, "{text:?} in pieces of {size}");
     }
     for (_, arguments) in &whole.calls {
-        let value: Value = serde_json::from_str(arguments).unwrap_or_else(|error| panic!("{arguments}: {error}"));
-        assert!(value.is_object());
+        match serde_json::from_str::<Value>(arguments) {
+            Ok(value) => assert!(value.is_object()),
+            Err(error) => assert!(error.to_string().contains("number out of range"), "{arguments}: {error}"),
+        }
     }
     whole
 }
@@ -107,6 +109,9 @@ fn hermes() {
     let text = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"}]\\\"</tool_call>\n\", \"x\": [1, {\"y\": []}]}}</tool_call>";
     let expected = "{\"city\": \"}]\\\"</tool_call>\\n\", \"x\": [1, {\"y\": []}]}";
     assert_eq!(calls(&read(format, text)), [("weather", expected)]);
+    let numbers = "{\"a\": [-0, 0.50, 1e5, -97E+818994, 123456789012345678901234567890]}";
+    let told = read(format, &format!("<tool_call>{{\"name\": \"weather\", \"arguments\": {numbers}}}</tool_call>"));
+    assert_eq!(told.calls, [("weather".to_owned(), numbers.to_owned())], "numbers that nobody here can count with");
     // Without its end, as where the answer stops at it.
     assert_eq!(calls(&read(format, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}")), [("now", "{}")]);
 }
@@ -142,6 +147,9 @@ fn what_is_no_call_comes_back_as_it_was_written() {
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": [1]}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": 1}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": tru}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 01}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 1.}}</tool_call>", Malformed),
+        (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": 1e}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\" 1}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": \"\\x\"}}</tool_call>", Malformed),
         (ToolFormat::Hermes, "<tool_call>{\"name\": \"now\", \"arguments\": {]}</tool_call>", Malformed),
@@ -171,6 +179,81 @@ fn what_is_no_call_comes_back_as_it_was_written() {
         &format!("<tool_call>{{\"name\": \"now\"}}</tool_call>\n{bad}\n<tool_call>{{\"name\": \"now\"}}</tool_call>"),
     );
     assert_eq!((told.content.as_str(), told.calls.len(), told.errors.len()), (bad, 2, 1));
+}
+
+#[test]
+fn what_was_delivered_is_not_reported_again() {
+    use ToolCallErrorKind::{Incomplete, Malformed, UnknownTool};
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    let cases = [
+        (ToolFormat::Hermes, format!("<tool_call>{now}{{bad}}</tool_call>"), "{bad}</tool_call>", Malformed),
+        (ToolFormat::Hermes, format!("<tool_call>{now} {{\"name\": \"no"), " {\"name\": \"no", Incomplete),
+        (ToolFormat::Llama3, "{\"name\": \"now\"}; {\"name\": 1}".into(), "; {\"name\": 1}", Malformed),
+        (
+            ToolFormat::Mistral,
+            format!("[TOOL_CALLS][{now}, {{\"name\": \"nobody\"}}]"),
+            ", {\"name\": \"nobody\"}]",
+            UnknownTool,
+        ),
+        (ToolFormat::Gemma, "```tool_code\nnow()\nnobody()\n```".into(), "\nnobody()\n```", UnknownTool),
+        (ToolFormat::Gemma, "```tool_code\nnow()\nweather(1 + 2)\n```".into(), "\nweather(1 + 2)\n```", Malformed),
+        (ToolFormat::Gemma, "```tool_code\nnow() and more".into(), " and more", Malformed),
+        (ToolFormat::Gemma, "```tool_code\nnobody()\nnow()\n```".into(), "```tool_code\nnobody()", UnknownTool),
+    ];
+    for (format, text, raw, kind) in cases {
+        let told = read(format, &text);
+        assert_eq!(told.calls, [("now".to_owned(), "{}".to_owned())], "{text}");
+        assert_eq!((told.content.as_str(), told.errors), (raw, vec![kind]), "{text}");
+    }
+    // Two that are none, and one between them.
+    let told = read(ToolFormat::Gemma, "```tool_code\nnobody()\nnow()\nnobody(a=1); more\n```\nWell.");
+    assert_eq!(told.content, "```tool_code\nnobody()\nnobody(a=1); more\n```Well.");
+    assert_eq!((told.calls.len(), told.errors), (1, vec![UnknownTool, UnknownTool]));
+}
+
+/// An answer that is either calls or text.
+fn either(format: ToolFormat, text: &str) -> Told {
+    let read = |size: usize| {
+        let mut stream = ToolStream::new(format, Tool::list(&tools()).unwrap(), 7).calls_or_text();
+        let mut told = Told::default();
+        text.as_bytes().chunks(size).for_each(|piece| told.note(stream.push(std::str::from_utf8(piece).unwrap())));
+        told.note(stream.finish());
+        told
+    };
+    let whole = read(text.len().max(1));
+    assert_eq!(read(1), whole, "{text:?}");
+    whole
+}
+
+#[test]
+fn an_answer_that_is_either_calls_or_text_is_decided_by_its_beginning() {
+    for format in ToolFormat::ALL {
+        for text in [
+            "",
+            " ",
+            "<",
+            "{\"name\": \"we",
+            "{\"name\": \"now\"}",
+            "{\"name\": \"now\", \"size\": 3} \n",
+            "{\"text\": \"<tool_call>[TOOL_CALLS]```tool_code\\n<start_function_call>call:now{}\"}\n\n",
+            "[TOOL",
+            " <tool_call>{\"name\": \"now\"}</tool_call>",
+        ] {
+            let told = either(format, text);
+            assert_eq!(told, Told { content: text.into(), ..Told::default() }, "{format:?}: {text:?}");
+        }
+    }
+    let now = "{\"name\": \"now\", \"arguments\": {}}";
+    for (format, text) in [
+        (ToolFormat::Hermes, format!("<tool_call>\n{now}\n</tool_call>")),
+        (ToolFormat::Llama3, "{\"name\": \"now\", \"parameters\": {}}".into()),
+        (ToolFormat::Llama3, "<|python_tag|>{\"name\": \"now\", \"parameters\": {}}".into()),
+        (ToolFormat::Mistral, format!("[TOOL_CALLS][{now}]")),
+        (ToolFormat::FunctionGemma, "<start_function_call>call:now{}<end_function_call>".into()),
+        (ToolFormat::Gemma, "```tool_code\nnow()\n```".into()),
+    ] {
+        assert_eq!(calls(&either(format, &text)), [("now", "{}")], "{format:?}");
+    }
 }
 
 #[test]
@@ -229,6 +312,8 @@ fn gemma() {
         ("weather", r#"{"city":{"a":[true,null,-1.5,[2]]}}"#),
     ];
     assert_eq!(calls(&told), expected);
+    let text = "```tool_code\nweather(city=\"\\u00e9\\b\\u12 \\ud800 \\x\")\n```";
+    assert_eq!(calls(&read(format, text)), [("weather", "{\"city\":\"é\\b\\\\u12 \u{fffd} \\\\x\"}")]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { renderBlocks } from '../src/chat/markdown';
 
 const html = (markdown: string): string =>
@@ -81,5 +81,18 @@ describe('renderBlocks', () => {
     expect(renderBlocks('**a** [b](https://x.y) `c`')[0]?.text).toBe('a b c');
     expect(renderBlocks('- one\n- two')[0]?.text).toBe('one two');
     expect(renderBlocks('```\nx\n```')[0]?.text).toBe('Code block.');
+  });
+});
+
+describe('before the renderer is there', () => {
+  it('an answer is its own text, and rendered once the renderer came', async () => {
+    vi.resetModules();
+    const { blocksOf, loadMarkdown } = await import('../src/chat/blocks');
+    const text = '**Two** <b>\n';
+    expect(blocksOf('')).toEqual([]);
+    expect(blocksOf(text)).toMatchObject([{ source: text, text: '**Two** <b>' }]);
+    expect(blocksOf(text)[0]?.html).toBe('<p class="as-written">**Two** &lt;b&gt;\n</p>');
+    await loadMarkdown();
+    expect(blocksOf(text)[0]?.html).toBe('<p><strong>Two</strong> &lt;b&gt;</p>\n');
   });
 });

@@ -30,6 +30,7 @@ describe('format', () => {
   it('chooses digits by size', () => {
     expect(formatMs(182.4)).toBe('182 ms');
     expect(formatMs(3210)).toBe('3.2 s');
+    expect([0, 0.0004, 0.024, 0.1, 6.34].map(formatMs)).toEqual(['0 ms', '0.0004 ms', '0.02 ms', '0.1 ms', '6.3 ms']);
     expect(formatRate(0.17)).toBe('0.17 tokens/s');
     expect(formatRate(42.73)).toBe('42.7 tokens/s');
     expect(formatRate(131.2)).toBe('131 tokens/s');

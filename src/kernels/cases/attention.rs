@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::{Builder, Case, TABLE_STRIDE, step, table_entry};
+use super::{Builder, Case, NUM_BLOCKS, step, table_entry};
 use crate::compute::{RowClass, Step, Tuning};
 use crate::kernels::{Attention, AttentionBuffers, CopyRows, KvFormat, RopeStore, SelfAttention, word};
 
@@ -25,11 +25,36 @@ pub struct AttentionShape {
     pub kv: KvFormat,
     /// Gemma's way (QK norm, pairs half a head apart) instead of Llama's.
     pub neox: bool,
+    /// Added to the mean square of the QK norm.
+    pub epsilon: f32,
+    /// What queries are multiplied by.
+    pub scale: f32,
+    /// Blocks of the longest sequence that there could be, of which a case has a few.
+    pub table_stride: usize,
+}
+
+impl AttentionShape {
+    /// Numbers that need no thought.
+    pub const SMALL: Self = Self {
+        t: 1,
+        position: 0,
+        heads: 1,
+        kv_heads: 1,
+        head_dim: 32,
+        window: None,
+        kv: KvFormat::F32,
+        neox: false,
+        epsilon: 1e-6,
+        scale: 0.25,
+        table_stride: NUM_BLOCKS,
+    };
 }
 
 /// Rotation, storing, and attention over what was stored: positions before the batch hold random keys and values.
 pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
-    let AttentionShape { t, position, heads, kv_heads, head_dim, window, kv, neox } = shape;
+    let AttentionShape { t, position, heads, kv_heads, head_dim, window, kv, neox, epsilon, scale, table_stride } =
+        shape;
+    let table_stride = table_stride.max(NUM_BLOCKS);
     let mut b = Builder::new();
     let first = (2 * t).div_ceil(3);
     let places = (0..t).map(|i| if i < first { (0, position + i) } else { (1, 2 + i - first) });
@@ -40,28 +65,22 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
     });
     let tokens = tokens.collect();
     let tokens = b.input("tokens", tokens);
-    let tables = (0..2).flat_map(|s| (0..TABLE_STRIDE).map(move |block| table_entry(s, block))).collect();
+    let mut tables = vec![0; 2 * table_stride];
+    for (sequence, table) in tables.chunks_exact_mut(table_stride).enumerate() {
+        table.iter_mut().zip(0..NUM_BLOCKS).for_each(|(entry, block)| *entry = table_entry(sequence, block));
+    }
     let tables = b.input("tables", tables);
     let qkv = b.floats("qkv", t * (heads + 2 * kv_heads) * head_dim);
-    let angles = (0..16 * TABLE_STRIDE * head_dim / 2).flat_map(|_| {
+    let angles = (0..16 * NUM_BLOCKS * head_dim / 2).flat_map(|_| {
         let (sin, cos) = b.random.float().sin_cos();
         [cos.to_bits(), sin.to_bits()]
     });
     let angles = angles.collect();
     let angles = b.input("angles", angles);
     let norms = b.floats("norms", 2 * head_dim);
-    let attention = Attention {
-        heads,
-        kv_heads,
-        head_dim,
-        window,
-        table_offset: 0,
-        table_stride: TABLE_STRIDE,
-        kv,
-        tuning: *tuning,
-    };
+    let attention = Attention { heads, kv_heads, head_dim, window, table_offset: 0, table_stride, kv, tuning: *tuning };
     let (q, out) = (b.floats("q", t * heads * head_dim), b.floats("out", attention.out_len(t)));
-    let num_values = 2 * TABLE_STRIDE * 16 * kv_heads * head_dim;
+    let num_values = 2 * NUM_BLOCKS * 16 * kv_heads * head_dim;
     let [k_cache, v_cache] = ["k", "v"].map(|label| {
         let words = match kv {
             KvFormat::F32 => b.random.floats(num_values),
@@ -75,8 +94,8 @@ pub fn attention(tuning: &Tuning, shape: AttentionShape) -> Case {
         head_dim,
         rope_dim: head_dim,
         neox,
-        qk_norm: neox.then_some(1e-6),
-        scale: 0.25,
+        qk_norm: neox.then_some(epsilon),
+        scale,
         kv,
         group: 0,
         tuning: *tuning,
@@ -110,7 +129,7 @@ pub fn store_of_values_beyond_f16(tuning: &Tuning, t: usize) -> Case {
     let angles = (0..16 * HEAD_DIM / 2).flat_map(|_| [1.0_f32.to_bits(), 0]).collect();
     let angles = b.input("angles", angles);
     let (norms, q) = (b.floats("norms", 2 * HEAD_DIM), b.floats("q", t * HEAD_DIM));
-    let num_words = 2 * TABLE_STRIDE * 16 * HEAD_DIM / 2;
+    let num_words = 2 * NUM_BLOCKS * 16 * HEAD_DIM / 2;
     let caches = ["k", "v"].map(|label| b.input(label, vec![0; num_words]));
     let rope = RopeStore {
         heads: 1,
@@ -130,11 +149,11 @@ pub fn store_of_values_beyond_f16(tuning: &Tuning, t: usize) -> Case {
         head_dim: HEAD_DIM,
         window: None,
         table_offset: 0,
-        table_stride: TABLE_STRIDE,
+        table_stride: NUM_BLOCKS,
         kv: KvFormat::F16,
         tuning: *tuning,
     };
-    let tables = (0..2).flat_map(|s| (0..TABLE_STRIDE).map(move |block| table_entry(s, block))).collect();
+    let tables = (0..2).flat_map(|s| (0..NUM_BLOCKS).map(move |block| table_entry(s, block))).collect();
     let (tables, out) = (b.input("tables", tables), b.floats("out", attention.out_len(t)));
     let [k_cache, v_cache] = caches;
     let buffers = AttentionBuffers { qkv, angles, norms, tokens, tables, k_cache, v_cache, q, out };

@@ -80,10 +80,11 @@ pub fn random_row(format: Format, num_elements: usize) -> Vec<u8> {
 
 /// Blocks of two sequences, interleaved and in descending order: nothing is where a contiguous cache would have it.
 fn table_entry(sequence: usize, block: usize) -> u32 {
-    word((TABLE_STRIDE - 1 - block) * 2 + sequence)
+    word((NUM_BLOCKS - 1 - block) * 2 + sequence)
 }
 
-const TABLE_STRIDE: usize = 8;
+/// Blocks of a sequence.
+const NUM_BLOCKS: usize = 8;
 
 fn step(num_tokens: usize) -> Step {
     Step { num_tokens: word(num_tokens), num_rows: word(num_tokens), ..Step::default() }
@@ -104,7 +105,9 @@ impl Case {
     ///
     /// # Errors
     /// `wrong_result` with the first value that differs, or what the device reports.
-    pub async fn check(self, gpu: &Gpu) -> Result<()> {
+    pub async fn check(mut self, gpu: &Gpu) -> Result<()> {
+        // What does not run is not compiled either: on some devices that takes most of the time.
+        self.recording.keep(|class| class.runs(&self.step));
         let recording = Rc::new(self.recording);
         let run = (self.inputs.as_slice(), &self.step, self.outputs.as_slice());
         let expected = execute(&mut CpuExecutor::new(recording.clone()), run).await?;

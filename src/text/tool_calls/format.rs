@@ -114,15 +114,19 @@ impl ToolFormat {
         }
     }
 
+    /// How a call in JSON begins: what is before its arguments.
+    pub(super) fn json_head(self, name: &str) -> String {
+        let key = if self == Self::Llama3 { "parameters" } else { "arguments" };
+        format!("{{\"name\": {}, \"{key}\": ", serde_json::Value::from(name))
+    }
+
     /// A call as a model of this format writes it. `arguments` is JSON.
     pub(super) fn write(self, name: &str, arguments: &str) -> String {
-        let quoted = serde_json::Value::from(name);
+        let head = self.json_head(name);
         match self {
-            Self::Hermes => {
-                format!("<tool_call>\n{{\"name\": {quoted}, \"arguments\": {arguments}}}\n</tool_call>")
-            }
-            Self::Llama3 => format!("{{\"name\": {quoted}, \"parameters\": {arguments}}}"),
-            Self::Mistral => format!("[TOOL_CALLS][{{\"name\": {quoted}, \"arguments\": {arguments}}}]"),
+            Self::Hermes => format!("<tool_call>\n{head}{arguments}}}\n</tool_call>"),
+            Self::Llama3 => format!("{head}{arguments}}}"),
+            Self::Mistral => format!("[TOOL_CALLS][{head}{arguments}}}]"),
             Self::FunctionGemma => {
                 let value = serde_json::from_str(arguments).unwrap_or_default();
                 let mut text = String::new();

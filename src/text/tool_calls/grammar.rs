@@ -4,6 +4,8 @@
 use serde_json::{Value, json};
 
 use super::super::{Constraint, Schema};
+use super::notation::{Notation, quoted};
+use super::schema_rules::SchemaRules;
 use super::{Tool, ToolFormat};
 use crate::{Error, Result};
 
@@ -49,8 +51,10 @@ pub enum ToolChoice {
 impl ToolGrammar {
     /// The grammar of an answer; `None` where the model is free. `control` tells the id of a marker that is a control token.
     ///
+    /// Arguments of a strict function keep to its schema, others are any object.
+    ///
     /// # Errors
-    /// `bad_request` where schemas are to be kept to and the format has no JSON.
+    /// `bad_request` that names the place in a schema that cannot be kept to.
     pub fn new(
         format: ToolFormat,
         tools: &[Tool],
@@ -62,118 +66,136 @@ impl ToolGrammar {
         if choice == ToolChoice::Auto && !is_strict {
             return Ok(None);
         }
-        let is_json = !matches!(format, ToolFormat::FunctionGemma | ToolFormat::Gemma);
-        if let Some(index) = tools.iter().position(|tool| tool.is_strict).filter(|_| !is_json) {
-            let what = format!("tools[{index}].function.strict: calls in the format {} are no JSON", format.name());
-            return Err(Error::BadRequest(format!("{what}, so no schema can be kept to")));
-        }
         let mark = |text: &str| control(text).map_or_else(|| quoted(text), |id| format!("<[{id}]>"));
         let allowed = |index: usize| !matches!(choice, ToolChoice::Only(only) if only != index);
+        let notation = Notation::new(format, &mark);
         let mut grammar = Self { lark: String::new(), schemas: Vec::new() };
         let mut calls = Vec::new();
         let mut rules = String::new();
         for (index, tool) in tools.iter().enumerate().filter(|(index, _)| allowed(*index)) {
             calls.push(format!("call_{index}"));
-            let rule = grammar.call(format, (index, tool), is_json, &mark);
-            rules.push_str(&format!("call_{index}: {rule}\n"));
+            let arguments = match &notation {
+                Some(notation) => grammar.plain_arguments(notation, (index, tool), &mut rules)?,
+                None => grammar.json_arguments((index, tool))?,
+            };
+            rules.push_str(&format!("call_{index}: {}\n", call(format, &tool.name, &arguments, &mark)));
         }
-        let (all, more) = answer(format, is_parallel, &mark);
+        let opener = (format != ToolFormat::Llama3).then(|| mark(format.opener()));
+        let opener = opener.as_deref().unwrap_or("\"\"");
         grammar.lark = match choice {
-            ToolChoice::Auto => {
-                format!("start: TEXT | TEXT? calls\n{}", text(format, control(format.opener()).is_some()))
-            }
-            _ => "start: calls\n".to_owned(),
+            ToolChoice::Auto => beginning(format, control(format.opener()).is_some()),
+            _ => "start: open calls\n".to_owned(),
         };
-        grammar.lark += &format!("calls: {all}\ncall: {}\n{rules}{more}", calls.join(" | "));
-        if !is_json {
-            grammar.lark += &values(format, &mark);
-        }
+        let calls = calls.join(" | ");
+        grammar.lark += &format!("open: {opener}\ncalls: {}\ncall: {calls}\n{rules}", answer(format, is_parallel));
+        grammar.lark += &notation.map_or_else(String::new, |notation| notation.rules());
         Ok(Some(grammar))
     }
 
-    /// The call of one function, but for what is around calls.
-    fn call(
-        &mut self,
-        format: ToolFormat,
-        (index, tool): (usize, &Tool),
-        is_json: bool,
-        mark: &impl Fn(&str) -> String,
-    ) -> String {
-        let name = &tool.name;
-        if is_json {
-            let empty = || json!({ "type": "object", "properties": {}, "additionalProperties": false });
-            let schema = tool.parameters.clone().unwrap_or_else(empty);
-            let field = format!("tools[{index}].function.parameters");
-            self.schemas.push(ToolSchema { name: format!("tool_{index}"), schema, field });
-        }
-        let json = |key: &str| {
-            let head = quoted(&format!("{{\"name\": {}, \"{key}\": ", Value::from(name.as_str())));
-            format!("{head} @tool_{index} \"}}\"")
+    /// An answer that is either calls, as this grammar of answers without text has them, or what `answer` says.
+    pub fn or(self, answer: Constraint) -> Constraint {
+        Constraint::AnyOf { parts: vec![answer, self.into()] }
+    }
+
+    /// The arguments of a call in JSON.
+    fn json_arguments(&mut self, (index, tool): (usize, &Tool)) -> Result<String> {
+        let field = field(index);
+        let schema = match &tool.parameters {
+            _ if !tool.is_strict => json!({ "type": "object" }),
+            None => json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            Some(schema) => of_objects(schema, &field)?,
         };
-        match format {
-            ToolFormat::Hermes => {
-                format!("{} \"\\n\" {} \"\\n\" {}", mark("<tool_call>"), json("arguments"), mark("</tool_call>"))
-            }
-            ToolFormat::Llama3 => json("parameters"),
-            ToolFormat::Mistral => json("arguments"),
-            ToolFormat::FunctionGemma => {
-                let head = quoted(&format!("call:{name}"));
-                format!("{} {head} object {}", mark("<start_function_call>"), mark("<end_function_call>"))
-            }
-            ToolFormat::Gemma => format!("{} (argument (\", \" argument)*)? \")\"", quoted(&format!("{name}("))),
+        let name = format!("tool_{index}");
+        let arguments = format!("@{name}");
+        self.schemas.push(ToolSchema { name, schema, field });
+        Ok(arguments)
+    }
+
+    /// The arguments of a call in a notation that is no JSON.
+    fn plain_arguments(
+        &mut self,
+        notation: &Notation,
+        (index, tool): (usize, &Tool),
+        rules: &mut String,
+    ) -> Result<String> {
+        if !tool.is_strict {
+            return Ok(notation.any_arguments().to_owned());
         }
+        let none = || json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        let schema = tool.parameters.clone().unwrap_or_else(none);
+        let of_tool = SchemaRules::new(notation, &schema, format!("tool_{index}"), field(index));
+        let (arguments, more, schemas) = of_tool.arguments()?;
+        rules.push_str(&more);
+        self.schemas.extend(schemas);
+        Ok(arguments)
     }
 }
 
-/// Calls one after the other, and further rules.
-fn answer(format: ToolFormat, is_parallel: bool, mark: &impl Fn(&str) -> String) -> (String, String) {
+/// What errors call the schema of a tool.
+fn field(index: usize) -> String {
+    format!("tools[{index}].function.parameters")
+}
+
+/// A schema that allows only objects, as arguments are.
+fn of_objects(schema: &Value, field: &str) -> Result<Value> {
+    let mut schema = schema.clone();
+    let (Value::Object(fields), object) = (&mut schema, Value::from("object")) else { return Ok(schema) };
+    let is_object = match fields.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.contains(&object),
+        Some(one) => *one == object,
+    };
+    if !is_object {
+        return Err(Error::BadRequest(format!("{field}/type: arguments are an object")));
+    }
+    fields.insert("type".to_owned(), object);
+    Ok(schema)
+}
+
+/// The call of a function, but for what is around calls and opens them.
+fn call(format: ToolFormat, name: &str, arguments: &str, mark: &impl Fn(&str) -> String) -> String {
+    let json = || format!("{} {arguments} {}", quoted(&format.json_head(name)), quoted("}"));
+    match format {
+        ToolFormat::Hermes => format!("\"\\n\" {} \"\\n\" {}", json(), mark("</tool_call>")),
+        ToolFormat::Llama3 | ToolFormat::Mistral => json(),
+        ToolFormat::FunctionGemma => {
+            format!("{} {arguments} {}", quoted(&format!("call:{name}")), mark("<end_function_call>"))
+        }
+        ToolFormat::Gemma => format!("{} {arguments} {}", quoted(&format!("{name}(")), quoted(")")),
+    }
+}
+
+/// Calls one after the other, behind what opens the first.
+fn answer(format: ToolFormat, is_parallel: bool) -> String {
     let list = |between: &str| match is_parallel {
         true => format!("call ({between} call)*"),
         false => "call".to_owned(),
     };
     match format {
-        ToolFormat::Hermes => (list("\"\\n\""), String::new()),
-        ToolFormat::Llama3 => (list("\"; \""), String::new()),
-        ToolFormat::Mistral => (format!("{} \"[\" {} \"]\"", mark("[TOOL_CALLS]"), list("\", \"")), String::new()),
-        ToolFormat::FunctionGemma => (list(""), String::new()),
-        ToolFormat::Gemma => (format!("\"```tool_code\\n\" {} \"\\n```\"", list("\"\\n\"")), String::new()),
+        ToolFormat::Hermes => list("\"\\n\" open"),
+        ToolFormat::Llama3 => list("\"; \""),
+        ToolFormat::Mistral => format!("\"[\" {} \"]\"", list("\", \"")),
+        ToolFormat::FunctionGemma => list("open"),
+        ToolFormat::Gemma => format!("\"\\n\" {} \"\\n```\"", list("\"\\n\"")),
     }
 }
 
-/// Text before a call, or instead of one.
-fn text(format: ToolFormat, is_control: bool) -> String {
-    let opener = format.opener();
+/// How an answer begins that has text, calls or both.
+fn beginning(format: ToolFormat, is_control: bool) -> String {
     match format {
-        // A call begins without an opener.
-        ToolFormat::Llama3 => "TEXT: /[^{](.|\\n)*/\n".to_owned(),
-        _ if is_control => "TEXT: /(.|\\n)+/\n".to_owned(),
+        // A call begins without an opener, and nothing says behind a text that one begins.
+        ToolFormat::Llama3 => "start: TEXT | calls\nTEXT: /[^{](.|\\n)*/\n".to_owned(),
+        _ if is_control => "start: TEXT | TEXT? open calls\nTEXT: /(.|\\n)+/\n".to_owned(),
+        // The longest word is taken: a text must end before an opener, or with it, but not within.
         _ => {
+            let opener = format.opener();
             let escaped = |c: char| if "\\.+*?()|[]{}^$/".contains(c) { format!("\\{c}") } else { c.to_string() };
-            let opener: String = opener.chars().map(escaped).collect();
-            format!("TEXT: /(.|\\n)+/ & ~/(.|\\n)*{opener}(.|\\n)*/\n")
+            let escaped: String = opener.chars().map(escaped).collect();
+            format!(
+                "start: TEXT | OPENED calls\nOPENED: PLAIN {}\nTEXT: /(.|\\n)+/ & PLAIN\n\
+                 PLAIN: /(.|\\n)*/ & ~/(.|\\n)*{escaped}(.|\\n)*/\n",
+                quoted(opener)
+            )
         }
     }
-}
-
-/// Values in the notations that are no JSON.
-fn values(format: ToolFormat, mark: &impl Fn(&str) -> String) -> String {
-    let common = "NUMBER: /-?[0-9]{1,15}(\\.[0-9]{1,15})?/\nKEY: /[A-Za-z_][A-Za-z0-9_]{0,63}/\n";
-    if format == ToolFormat::FunctionGemma {
-        let quote = mark("<escape>");
-        return format!(
-            "object: \"{{\" (pair (\",\" pair)*)? \"}}\"\npair: KEY \":\" value\n\
-             value: {quote} WORDS? {quote} | NUMBER | \"true\" | \"false\" | \"null\" | object | \"[\" (value (\",\" value)*)? \"]\"\n\
-             WORDS: /[^<]+/\n{common}"
-        );
-    }
-    format!(
-        "argument: KEY \"=\" value\n\
-         value: STRING | NUMBER | \"True\" | \"False\" | \"None\" | \"[\" (value (\", \" value)*)? \"]\"\n\
-         STRING: /\"([^\"\\\\\\n]|\\\\[\"\\\\nt])*\"/\n{common}"
-    )
-}
-
-/// A text as Lark writes it.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
 }

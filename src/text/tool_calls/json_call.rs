@@ -223,13 +223,14 @@ impl JsonCall {
     }
 
     fn end_word(&mut self, draft: &mut Draft) -> Result<(), String> {
-        let value = serde_json::from_str::<Value>(&self.word);
-        let value = value.map_err(|_| format!("{:?} is no value of JSON", self.word))?;
+        if !matches!(self.word.as_str(), "true" | "false" | "null") && !is_number(&self.word) {
+            return Err(format!("{:?} is no value of JSON", self.word));
+        }
         self.next = Next::CommaOrEnd;
         if self.depth() == 1 && !self.is_bare {
             match self.field {
                 Field::Name => return Err("the name is no text".into()),
-                Field::Arguments if value.is_null() => {
+                Field::Arguments if self.word == "null" => {
                     draft.push("{}");
                     self.field = Field::Other;
                 }
@@ -248,6 +249,16 @@ impl JsonCall {
         self.next = Next::CommaOrEnd;
         Ok(())
     }
+}
+
+/// Whether a word is a number of JSON, of any size: nobody here has to count with it.
+fn is_number(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let (number, exponent) = word.split_once(['e', 'E']).unwrap_or((word, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    digits(whole) && (whole == "0" || !whole.starts_with('0')) && digits(fraction) && digits(exponent)
 }
 
 fn needed(next: Next) -> &'static str {

@@ -14,7 +14,9 @@ mod instructions;
 mod json_call;
 mod marked_call;
 mod named_call;
+mod notation;
 mod python;
+mod schema_rules;
 mod stream;
 
 pub use call_log::{CallLog, ToldAnswer};

@@ -7,16 +7,33 @@ use super::Tool;
 /// Lists and dictionaries within each other.
 const MAX_DEPTH: usize = 64;
 
-/// The calls of a piece of code: names, and arguments as JSON. Arguments without a name are those of the tool's schema, in
-/// its order.
-pub(super) fn calls(code: &str, tools: &[Tool]) -> Result<Vec<(String, String)>, String> {
-    let mut reader = Reader { rest: code };
-    let mut calls = Vec::new();
-    loop {
+/// Reads the calls of a piece of code, one after the other. Arguments without a name are those of the tool's schema, in its
+/// order.
+pub(super) struct Calls<'a> {
+    reader: Reader<'a>,
+    tools: &'a [Tool],
+}
+
+/// A call: its name, its arguments as JSON.
+pub(super) type Call = (String, String);
+
+impl<'a> Calls<'a> {
+    pub(super) fn new(code: &'a str, tools: &'a [Tool]) -> Self {
+        Self { reader: Reader { rest: code }, tools }
+    }
+
+    /// The code that is not read yet.
+    pub(super) fn rest(&self) -> &'a str {
+        self.reader.rest
+    }
+
+    /// The next call, if there is one.
+    pub(super) fn next(&mut self) -> Result<Option<Call>, String> {
+        let reader = &mut self.reader;
         // Statements, or the elements of a list.
         reader.rest = reader.rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '[' | ']'));
         if reader.rest.is_empty() {
-            return Ok(calls);
+            return Ok(None);
         }
         let mut name = reader.name()?;
         reader.expect('(')?;
@@ -25,12 +42,12 @@ pub(super) fn calls(code: &str, tools: &[Tool]) -> Result<Vec<(String, String)>,
             name = reader.name()?;
             reader.expect('(')?;
         }
-        let tool = tools.iter().find(|tool| tool.name == name);
+        let tool = self.tools.iter().find(|tool| tool.name == name);
         let arguments = reader.arguments(tool.map_or_else(Vec::new, Tool::parameter_names))?;
         if is_printed {
             reader.expect(')')?;
         }
-        calls.push((name, Value::Object(arguments).to_string()));
+        Ok(Some((name, Value::Object(arguments).to_string())))
     }
 }
 
@@ -169,6 +186,13 @@ impl<'a> Reader<'a> {
                         Some('n') => text.push('\n'),
                         Some('t') => text.push('\t'),
                         Some('r') => text.push('\r'),
+                        Some('b') => text.push('\u{8}'),
+                        Some('f') => text.push('\u{c}'),
+                        Some('u') if chars.as_str().get(..4).is_some_and(is_hexadecimal) => {
+                            let (digits, rest) = chars.as_str().split_at(4);
+                            text.push(character(digits));
+                            chars = rest.chars();
+                        }
                         Some('\n') => {}
                         Some(c @ ('\\' | '\'' | '"')) => text.push(c),
                         // What is no escape stays as it is.
@@ -184,13 +208,23 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn is_hexadecimal(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The character of a number; half of a pair is none.
+fn character(digits: &str) -> char {
+    u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
 /// A JSON object as arguments.
 pub(super) fn write_arguments(arguments: &Value) -> String {
     let fields = arguments.as_object().into_iter().flatten();
     fields.map(|(key, value)| format!("{key}={}", write(value))).collect::<Vec<_>>().join(", ")
 }
 
-fn write(value: &Value) -> String {
+/// A value as a literal.
+pub(super) fn write(value: &Value) -> String {
     let all = |texts: Vec<String>| texts.join(", ");
     match value {
         Value::Null => "None".into(),

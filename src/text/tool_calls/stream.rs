@@ -1,11 +1,16 @@
 //! An answer, taken apart as it comes: content, calls, and what should have been a call.
 
+mod code;
+mod start;
+
+use std::rc::Rc;
+
 use super::super::stop::overlap;
 use super::ids::call_id;
 use super::json_call::JsonCall;
 use super::marked_call::MarkedCall;
 use super::named_call::NamedCall;
-use super::{Draft, Status, Tool, ToolCallError, ToolCallErrorKind, ToolDelta, ToolFormat, python};
+use super::{Draft, Status, Tool, ToolCallError, ToolCallErrorKind, ToolDelta, ToolFormat};
 
 /// Who reads a call.
 #[derive(Debug)]
@@ -19,6 +24,10 @@ enum Reader {
 
 #[derive(Debug)]
 enum State {
+    /// At the beginning of an answer that is either calls or text.
+    Undecided,
+    /// In an answer that is text.
+    Text,
     /// Not in a call.
     Outside,
     /// Behind an opener or a call: another may follow.
@@ -31,12 +40,12 @@ enum State {
 #[derive(Debug)]
 pub struct ToolStream {
     format: ToolFormat,
-    tools: Vec<Tool>,
+    tools: Rc<[Tool]>,
     key: u64,
     state: State,
     /// Text that is not read yet.
     pending: String,
-    /// What was read since the opener, as it is written.
+    /// What was read since the opener or the last complete call, as it is written.
     raw: String,
     /// White space that is content if content follows.
     spaces: String,
@@ -62,7 +71,7 @@ impl ToolStream {
     pub fn new(format: ToolFormat, tools: Vec<Tool>, key: u64) -> Self {
         Self {
             format,
-            tools,
+            tools: tools.into(),
             key,
             state: State::Outside,
             pending: String::new(),
@@ -88,6 +97,8 @@ impl ToolStream {
     pub fn push(&mut self, text: &str) -> Vec<ToolDelta> {
         self.pending.push_str(text);
         while match self.state {
+            State::Undecided => self.decide(),
+            State::Text => self.pass_on(),
             State::Outside => self.scan(),
             State::Between => self.go_on(),
             State::Call(Reader::Python(_), _) => self.read_code(),
@@ -101,12 +112,12 @@ impl ToolStream {
     pub fn finish(&mut self) -> Vec<ToolDelta> {
         let rest = std::mem::take(&mut self.pending);
         match std::mem::replace(&mut self.state, State::Outside) {
+            State::Undecided | State::Text => self.emit_content(&rest),
             State::Outside => self.content(&rest),
             // Nothing, or the beginning of a mark: the answer was cut there.
             State::Between if self.has_call => {}
             State::Call(Reader::Python(code), _) => {
-                self.raw.push_str(&rest);
-                self.end_code(&(code + &rest));
+                self.end_code(&(code + &rest), "");
             }
             State::Between | State::Call(..) => {
                 self.raw.push_str(&rest);
@@ -286,46 +297,8 @@ impl ToolStream {
         self.num_complete += 1;
         self.has_call = true;
         self.is_told = false;
-    }
-
-    /// Gathers code up to its end.
-    fn read_code(&mut self) -> bool {
-        let closer = self.format.closer().unwrap_or_default();
-        let State::Call(Reader::Python(code), _) = &mut self.state else { return true };
-        let (len, is_end) = match self.pending.find(closer) {
-            Some(at) => (at, true),
-            None => (self.pending.len() - overlap(&self.pending, closer), false),
-        };
-        let rest = self.pending.split_off(len);
-        let text = std::mem::replace(&mut self.pending, rest);
-        code.push_str(&text);
-        self.raw.push_str(&text);
-        if is_end {
-            let code = std::mem::take(code);
-            self.pending.drain(..closer.len());
-            self.raw.push_str(closer);
-            self.end_code(&code);
-        }
-        is_end
-    }
-
-    fn end_code(&mut self, code: &str) {
-        self.state = State::Between;
-        match python::calls(code, &self.tools) {
-            Err(why) => self.give_up(ToolCallErrorKind::Malformed, why),
-            Ok(calls) if calls.is_empty() => {
-                self.give_up(ToolCallErrorKind::Malformed, "there is no call within".into())
-            }
-            Ok(calls) => {
-                for (name, arguments) in calls {
-                    match self.begin_call(name) {
-                        Ok(()) => self.end_call(&arguments),
-                        Err((kind, why)) => self.give_up(kind, why),
-                    }
-                }
-            }
-        }
-        self.end_region();
+        // What was handed on is not told again, whatever becomes of the rest.
+        self.raw.clear();
     }
 
     /// What was read since the opener is no call.
@@ -386,6 +359,9 @@ impl ToolStream {
     }
 
     fn emit_content(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         match self.out.last_mut() {
             Some(ToolDelta::Content(content)) => content.push_str(text),
             _ => self.out.push(ToolDelta::Content(text.to_owned())),

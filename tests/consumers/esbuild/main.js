@@ -1,4 +1,4 @@
 import { Engine, kvMemory } from 'pagewise';
 
-globalThis.kvMemory = kvMemory;
+Object.assign(globalThis, { Engine, kvMemory });
 globalThis.engine = await Engine.load('/models/tiny-llama-f16.gguf', { contextLength: 64, autotune: false });

@@ -42,13 +42,26 @@ function ModelOffer(): JSX.Element | null {
       </div>
     );
   }
-  const first = session.known.value?.[0];
-  if (state.kind !== 'none' || !first) return null;
+  const known = session.known.value;
+  const first = known?.[0];
+  if (state.kind !== 'none') return null;
+  if (known === null) return <CardToCome />;
+  if (!first) return null;
   return (
     <button type="button" class="model-card" onClick={() => void session.loadWanted()}>
       <strong>{first.name}</strong>
       <ModelFacts model={first} />
       <span class="side">{t('load')}</span>
     </button>
+  );
+}
+
+/** Keeps the card's place while the list of models is read: nothing moves when it comes. */
+function CardToCome(): JSX.Element {
+  return (
+    <div class="model-card to-come" aria-hidden="true">
+      <strong>{'\u00a0'}</strong>
+      <span class="facts">{'\u00a0'}</span>
+    </div>
   );
 }

@@ -9,6 +9,7 @@ import DOMPurify from 'dompurify';
 import { Marked, type Token, type TokensList } from 'marked';
 import { lang } from '../i18n';
 import { t as core } from '../i18n/core';
+import { escapeHtml } from './escape-html';
 import { t } from './text';
 
 /** One top-level piece of an answer: a paragraph, list, code block, table... */
@@ -21,18 +22,6 @@ export interface Block {
   readonly text: string;
   /** Its few words of ours are in this language. */
   readonly lang: string;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
 }
 
 /** Only addresses that can be opened on purpose: no `javascript:`, no `data:`, nothing relative to this page. */

@@ -1,6 +1,7 @@
 /** One conversation in memory: its messages as signals, and the branch that is shown. Knows no engine and no screen. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { type Block, renderBlocks } from './markdown';
+import { blocksOf } from './blocks';
+import type { Block } from './markdown';
 import {
   type Attachment,
   type ConversationRecord,
@@ -27,7 +28,7 @@ export function toMessage({ text, status, stats, problem, sources, ...fixed }: M
   const state = signal<MessageState>({ text, status, stats, problem, sources });
   let before: readonly Block[] = [];
   const blocks = computed(() => {
-    before = renderBlocks(state.value.text, before);
+    before = blocksOf(state.value.text, before);
     return before;
   });
   return { ...fixed, state, blocks };

@@ -54,8 +54,9 @@ export function formatSeconds(seconds: number): string {
   return `${formatCount(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
-/** Milliseconds as "420 ms" or "3.2 s"; one decimal below 10 ms. */
+/** Milliseconds as "420 ms" or "3.2 s"; one decimal below 10 ms, one digit below 0.1 ms: what is not nothing is not 0. */
 export function formatMs(ms: number): string {
+  if (ms > 0 && ms < 0.095) return `${formatNumber(ms, { maximumSignificantDigits: 1 })} ms`;
   if (ms < 1000) return `${ms > 0 && ms < 9.95 ? formatFixed(ms, 1) : formatCount(ms)} ms`;
   return ms < 60_000 ? `${formatFixed(ms / 1000, 1)} s` : formatSeconds(ms / 1000);
 }

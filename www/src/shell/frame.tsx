@@ -2,6 +2,7 @@
 import type { ComponentType, JSX } from 'preact';
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import { t } from '../i18n/core';
+import { nextTask } from '../idle';
 import type { Session } from '../state/session';
 import { SessionContext } from '../ui/context';
 import { DropZone } from '../ui/drop-zone';
@@ -57,8 +58,10 @@ function LazyView({ name }: { name: ViewName }): JSX.Element {
   const load = (): void => {
     setFailure(null);
     VIEW_INFO[name].load().then(
-      (module) => {
+      async (module) => {
         loaded.set(name, module.default);
+        // Drawing a view takes about as long as running its module: not in one piece.
+        await nextTask();
         redraw((count) => count + 1);
       },
       (reason: unknown) => setFailure(reason),

@@ -3,6 +3,7 @@
  * The chat's own state is in src/chat/; labs use the loaded model through `session.engine`.
  */
 import { batch, computed, type Signal, signal } from '@preact/signals';
+import { whenIdle } from '../idle';
 import { type Browser, checkGpu, detectBrowser, type GpuCheck } from './browser';
 import type { LoadedModel } from './engine';
 import { type LoadSettings, ModelLoader } from './loader';
@@ -75,6 +76,8 @@ export class Session {
 
   /** A model named in the address is loaded at once; otherwise nothing is downloaded until the visitor asks. */
   private async begin(): Promise<void> {
+    // Asking for an adapter starts the browser's GPU process and perhaps a second GPU: the page is drawn first.
+    if (!this.wanted.peek()) await whenIdle();
     const [gpu] = await Promise.all([checkGpu(), this.registryRead]);
     this.gpu.value = gpu;
     const wanted = this.wanted.peek();

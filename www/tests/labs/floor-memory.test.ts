@@ -46,6 +46,25 @@ describe('bandwidth', () => {
     });
     expect(Math.max(...counts)).toBe(64);
   });
+
+  it('is not what a clock in ticks, or an answer that was late once, would make of it', async () => {
+    // 0.1 ms for each read of 1 MB, seen at the next tick of 100 ms; the second timing behind the empty ones is 80 ms late.
+    let num = 0;
+    const rate = await bandwidthOf(1e6, (count) => {
+      num += 1;
+      return Promise.resolve(Math.ceil((1 + 0.1 * count) / 100) * 100 + (num === 8 ? 80 : 0));
+    });
+    expect(rate).toBeNull();
+    const slower = await bandwidthOf(1e6, (count) => Promise.resolve(Math.ceil((1 + count) / 100) * 100));
+    expect(slower).toBeGreaterThan(0.6e9);
+    expect(slower).toBeLessThan(1.7e9);
+  });
+
+  it('of a device that is done too soon is still told, and not where there was nothing to see', async () => {
+    // 3.3 TB/s, then reads that take no time at all.
+    expect(await bandwidthOf(128e6, (count) => Promise.resolve(1 + count * (0.128 / 3.3)))).toBeCloseTo(3.3e12, -9);
+    expect(await bandwidthOf(128e6, () => Promise.resolve(100))).toBeNull();
+  });
 });
 
 it('contexts that are measured fit the model, whatever it is', () => {

@@ -6,9 +6,9 @@ let engine;
 let route;
 
 /** Loads a model in place of the one before. */
-async function load(url) {
+async function load(url, options) {
   await engine?.unload();
-  engine = await Engine.load(url, { contextLength: 512 });
+  engine = await Engine.load(url, { contextLength: 512, ...options });
   return engine.info.id;
 }
 

@@ -9,7 +9,7 @@ export default function Page() {
     const controller = new AbortController();
     const options = { contextLength: 64, autotune: false, signal: controller.signal };
     Engine.load('/models/tiny-llama-f16.gguf', options).then((engine) => {
-      Object.assign(globalThis, { engine, kvMemory });
+      Object.assign(globalThis, { Engine, engine, kvMemory });
       setModel(engine.info.id);
     }, console.error);
     return () => controller.abort();

@@ -20,9 +20,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) n
 const BUFFER_BYTES = 128 << 20;
 const SOFTWARE_BUFFER_BYTES = 16 << 20;
 const WORKGROUPS = 2048;
-/** A timing is at least this long, so that rounded clocks and the way to the GPU do not matter. */
+/** Reads take at least this long, so that rounded clocks and the way to the GPU do not matter. */
 const LEAST_MS = 60;
 const MOST_READS = 512;
+/** Where even the most reads take less: what is less than this was no time of theirs. */
+const LEAST_TOLD_MS = 5;
 const NUM_TIMINGS = 5;
 /** `GPUBufferUsage.STORAGE`, which type checkers do not know as a value. */
 const STORAGE = 0x80;
@@ -30,14 +32,21 @@ const STORAGE = 0x80;
 /** Times reads of `bytes` each: milliseconds for so many of them together, 0 for an empty submission. */
 export type TimeReads = (count: number) => Promise<number>;
 
-/** From timings to bytes per second: as many reads as take long enough, the median of a few, less what an empty one takes. */
-export async function bandwidthOf(bytes: number, time: TimeReads): Promise<number> {
+/**
+ * From timings to bytes per second: as many reads as take long enough, the median of a few, less what an empty one takes. Null
+ * when the reads cannot be told from that: browsers look for the end of work in ticks, and a busy machine is late with all of it.
+ */
+export async function bandwidthOf(bytes: number, time: TimeReads): Promise<number | null> {
   await time(1);
-  const overheads = await several(() => time(0));
-  let count = 1;
-  while (count < MOST_READS && (await time(count)) < LEAST_MS) count *= 2;
-  const ms = median(await several(() => time(count))) - median(overheads);
-  return (1000 * bytes * count) / Math.max(ms, 0.001);
+  const emptyMs = median(await several(() => time(0)));
+  for (let count = 1; ; count *= 2) {
+    const isMost = count >= MOST_READS;
+    // One that is late by chance would end the search too soon, so several decide.
+    if (!isMost && (await time(count)) - emptyMs < LEAST_MS) continue;
+    const ms = median(await several(() => time(count))) - emptyMs;
+    if (ms >= (isMost ? LEAST_TOLD_MS : LEAST_MS)) return (1000 * bytes * count) / ms;
+    if (isMost) return null;
+  }
 }
 
 async function several(measure: () => Promise<number>): Promise<number[]> {
@@ -51,8 +60,8 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-/** Measures this device, on a WebGPU device of its own that is gone afterwards. */
-export async function measureBandwidth(isSoftware: boolean, signal: AbortSignal): Promise<number> {
+/** Measures this device, on a WebGPU device of its own that is gone afterwards; null as in {@link bandwidthOf}. */
+export async function measureBandwidth(isSoftware: boolean, signal: AbortSignal): Promise<number | null> {
   const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (!adapter) throw Object.assign(new Error('no adapter'), { code: 'no_adapter' });
   const device = await adapter.requestDevice();

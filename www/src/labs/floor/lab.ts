@@ -17,7 +17,7 @@ export interface Point {
 export type Stage = 'bandwidth' | 'contexts' | 'batches' | 'streaming';
 
 export class FloorLab {
-  /** Bytes per second; kept over loads, since it is the device's. */
+  /** Bytes per second, once they are known; kept over loads, since it is the device's. */
   readonly bytesPerS: Signal<number | null> = signal(null);
   readonly points: Signal<readonly Point[]> = signal([]);
   readonly seen: Signal<{ streamed: Seen; whole: Seen } | null> = signal(null);

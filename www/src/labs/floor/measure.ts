@@ -17,8 +17,8 @@ export function contextsFor(contextLength: number, isSoftware: boolean): number[
 const ANSWER_TOKENS = 17;
 
 /**
- * Mean milliseconds between the tokens of `batch` answers to one prompt of `contextTokens`. The prompt is computed once, and
- * its keys and values are read for each answer.
+ * Mean milliseconds between the tokens of `batch` answers to one prompt of `contextTokens`; null where the clock was too coarse
+ * to tell. The prompt is computed once, and its keys and values are read for each answer.
  */
 export async function tokenMs(
   engine: TimedEngine,
@@ -41,7 +41,7 @@ export async function tokenMs(
     },
     { signal },
   );
-  return timings?.tpot_ms ?? null;
+  return timings?.tpot_ms || null;
 }
 
 /** When the visitor sees something. */

@@ -71,13 +71,12 @@ const COLOURS: Readonly<Record<FloorFormat, string>> = { f32: '--preempted', f16
 /** How floor and measurement move with the context. */
 export function ContextPanel(props: PanelProps): JSX.Element | null {
   const bytesPerS = props.lab.bytesPerS.value;
-  if (bytesPerS === null) return null;
   const { info } = props.engine;
   const contexts = contextsFor(info.contextLength, info.adapter.isSoftware);
-  const floors = FLOOR_FORMATS.map((format): PlotSeries => {
+  const floors = (bytesPerS === null ? [] : FLOOR_FORMATS).map((format): PlotSeries => {
     const kvBytesPerToken = kvBytesIn(format, info.memory);
     const at = (contextTokens: number): number =>
-      floorOf({ ...inputOf(props, bytesPerS, contextTokens, 1), kvBytesPerToken }).tokenMs;
+      floorOf({ ...inputOf(props, bytesPerS ?? 0, contextTokens, 1), kvBytesPerToken }).tokenMs;
     return { label: t('floorOf', { kv: format }), colour: COLOURS[format], look: 'dashed', values: contexts.map(at) };
   });
   const measured = (['f32', 'f16'] as const).flatMap((kv): PlotSeries[] => {
@@ -86,6 +85,7 @@ export function ContextPanel(props: PanelProps): JSX.Element | null {
     return points.length > 0 ? [{ label: t('measuredOf', { kv }), colour: COLOURS[kv], look: 'points', values }] : [];
   });
   const data: PlotData = { x: contexts, series: [...floors, ...measured] };
+  if (data.series.length === 0) return null;
   return (
     <Panel title={t('context')} lead={t('contextLead')}>
       <LinePlot
@@ -105,15 +105,17 @@ export function BatchPanel(props: PanelProps): JSX.Element | null {
   const bytesPerS = props.lab.bytesPerS.value;
   const points = pointsOf(props);
   const context = points[0]?.contextTokens;
-  if (bytesPerS === null || context === undefined) return null;
+  if (context === undefined) return null;
   const batches = points.filter(({ contextTokens }) => contextTokens === context);
   if (batches.length < 2) return null;
-  const floors = batches.map(({ batch }) => floorOf(inputOf(props, bytesPerS, context, batch)));
+  const measured = { label: t('measured'), colour: '--computed', values: batches.map(({ ms }) => ms) };
+  const floors = (known: number): number[] =>
+    batches.map(({ batch }) => floorOf(inputOf(props, known, context, batch)).tokenMs);
   const data: BarData = {
     groups: batches.map(({ batch }) => t('answers', { count: batch })),
     series: [
-      { label: t('floor'), colour: '--reused', values: floors.map(({ tokenMs }) => tokenMs) },
-      { label: t('measured'), colour: '--computed', values: batches.map(({ ms }) => ms) },
+      ...(bytesPerS === null ? [] : [{ label: t('floor'), colour: '--reused', values: floors(bytesPerS) }]),
+      measured,
     ],
   };
   return (
