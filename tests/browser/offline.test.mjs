@@ -149,6 +149,45 @@ describe(`the page offline in ${BROWSER}`, () => {
     assert.deepEqual(opened.problems, []);
   });
 
+  test('an answer whose tab is gone is interrupted in the others, with what had come', async () => {
+    const watcher = await opened.browser.newPage();
+    watcher.setDefaultTimeout(180_000);
+    await watcher.goto(address.replace(/model=[^&]*&/, ''));
+    const writer = await opened.browser.newPage();
+    writer.setDefaultTimeout(180_000);
+    // Nobody tells this tab that its answer has ended: it goes on until the tab is closed.
+    await writer.evaluateOnNewDocument(() => {
+      const { set } = Object.getOwnPropertyDescriptor(Worker.prototype, 'onmessage');
+      const withoutEnd = ({ data }) =>
+        data.type === 'events' ? { ...data, events: data.events.filter(({ kind }) => kind !== 'finished') } : data;
+      Object.defineProperty(Worker.prototype, 'onmessage', {
+        set(listener) {
+          set.call(this, (event) => listener({ data: withoutEnd(event) }));
+        },
+      });
+    });
+    await writer.goto(address);
+    await ready(writer);
+    await (await writer.waitForSelector('.composer textarea')).type('Cut off');
+    await writer.keyboard.press('Enter');
+    const item = await watcher.waitForFunction(() =>
+      [...document.querySelectorAll('.item a')].find((link) => /Cut off/.test(link.textContent)),
+    );
+    await item.evaluate((link) => link.click());
+    await watcher.waitForFunction(() => document.querySelector('[role=log] .prose')?.textContent.trim());
+    assert.equal(await watcher.$('[aria-label="Regenerate"]'), null);
+    await writer.close();
+    await watcher.waitForSelector('[aria-label="Regenerate"]');
+    assert.match(await watcher.$eval('.answer-foot', (foot) => foot.textContent), /Interrupted/);
+    assert.notEqual((await watcher.$eval('[role=log] .prose', (prose) => prose.textContent)).trim(), '');
+    // It stays so, wherever it is looked at.
+    await watcher.reload();
+    await watcher.waitForFunction(() => /Interrupted/.test(document.querySelector('.answer-foot')?.textContent ?? ''));
+    await watcher.close();
+    await page.bringToFront();
+    assert.deepEqual(opened.problems, []);
+  });
+
   test('a thousand messages are there, and only those near by are drawn', async () => {
     const messages = Array.from({ length: NUM_MESSAGES }, (_, at) => ({
       id: `m${at}`,
@@ -172,9 +211,9 @@ describe(`the page offline in ${BROWSER}`, () => {
     assert.ok((await drawn()) < 60, `${await drawn()} answers are drawn at the end`);
     assert.match(await page.$$eval('.prose', (all) => all.at(-1).textContent), /Message 999/);
     // The words of the others are there for the browser's search.
-    assert.match(await page.$eval('.turn:nth-child(501)', (turn) => turn.textContent), /Message 500/);
+    assert.match(await page.$$eval('.turn', (all) => all[500].textContent), /Message 500/);
     await page.$eval('[role=log]', (log) => log.scrollTo(0, 0));
-    await page.waitForFunction(() => document.querySelector('.turn:nth-child(2) .prose'));
+    await page.waitForFunction(() => document.querySelectorAll('.turn')[1].querySelector('.prose'));
     assert.ok((await drawn()) < 120, `${await drawn()} answers are drawn after a jump to the beginning`);
     assert.deepEqual(opened.problems, []);
   });

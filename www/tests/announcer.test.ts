@@ -23,5 +23,6 @@ describe('nextAnnouncement', () => {
     expect(nextAnnouncement(done, 2, 'streaming')).toBe('Thr\nEnd of answer.');
     expect(nextAnnouncement(done, 3, 'done')).toBe('');
     expect(nextAnnouncement({ ...done, status: 'stopped' }, 3, 'streaming')).toBe('Stopped.');
+    expect(nextAnnouncement({ ...done, status: 'interrupted' }, 3, 'streaming')).toMatch(/^Interrupted/);
   });
 });

@@ -51,8 +51,9 @@ describe('conversations', () => {
     await waitFor(() => expect(items()).toEqual(['Hi']));
     fakeOptions.holdAnswerAt = null;
     await reopen();
-    await waitFor(() => expect(log().textContent).toContain('Stopped'));
-    expect(log().textContent).toContain('Hi');
+    await waitFor(() => expect(log().textContent).toContain('Interrupted'));
+    expect(log().textContent).toContain('Light');
+    expect(screen.getByRole('button', { name: 'Regenerate' })).toBeTruthy();
   });
 
   it('can be renamed, deleted, and brought back', async () => {

@@ -95,6 +95,16 @@ describe('the language', () => {
     stop();
   });
 
+  it('follows what another tab chooses', () => {
+    const stop = followLang();
+    dispatchEvent(new StorageEvent('storage', { key: 'pagewise.lang', newValue: 'zh' }));
+    expect(document.documentElement.lang).toBe('zh-Hans');
+    dispatchEvent(new StorageEvent('storage', { key: 'pagewise.lang', newValue: 'no such' }));
+    dispatchEvent(new StorageEvent('storage', { key: 'pagewise.other', newValue: 'en' }));
+    expect(lang.value).toBe('zh');
+    stop();
+  });
+
   it('writes numbers its own way', () => {
     expect([formatBytes(1234567), formatCount(1234567), formatPercent(0.421)]).toEqual(['1.2 MB', '1,234,567', '42%']);
   });

@@ -2,13 +2,12 @@
  * Takes pictures of every state of the page in a real browser, with the fake engine, and checks each with axe, in every
  * language, on a desktop and a phone, light and dark.
  * Usage: node tests/screenshots.mjs [folder]   (ONLY=chat,settings takes some; SIZES, SCHEMES, LANGS too)
- * --quick checks every state on a desktop, light, in English, and on the narrowest phone, dark, in Chinese: for CI.
+ * --quick checks every state light and dark, on a desktop and the narrowest phone, each language on both and in both: for CI.
  * Without a folder every state is checked and the few that the documentation shows go to docs/screenshots.
  * Fails on an accessibility violation, a page error, or anything that the content security policy refused.
  */
 
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,15 +15,14 @@ import puppeteer from 'puppeteer-core';
 import { build } from 'vite';
 import { ensureBrowser } from '../../scripts/browsers.mjs';
 import { checkKeyboard, checkScrolling } from './behaviour.mjs';
-import { fakeGpu, LAB_PICTURES } from './lab-screens.mjs';
+import { accessibility, columnHeight, labelOf, openState, overflow } from './looks.mjs';
 import { serve } from './serve.mjs';
-import { ANSWER, SIZES, STATES } from './states.mjs';
+import { STATES } from './states.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const quick = process.argv.includes('--quick');
 const folder = process.argv.slice(2).find((one) => !one.startsWith('--'));
 const outDir = folder ?? join(here, '../../docs/screenshots');
-const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const SCHEMES = ['light', 'dark'];
 const LANGS = ['en', 'zh'];
@@ -37,102 +35,48 @@ const KEPT = new Set([
   'loading-phone-light',
   'settings-desktop-light',
   'out-of-memory-desktop-light',
-  ...LAB_PICTURES,
 ]);
 
-/** Waits until every transition has ended; endless animations do not count. */
-function settled(page) {
-  return page.evaluate(() => {
-    const finite = document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity);
-    return Promise.all(finite.map((one) => one.finished.catch(() => {})));
-  });
-}
-/** What is looked at: every state in every size, scheme and language, or a few of them. */
-function* variants() {
-  const pick = (all, variable) => all.filter((one) => process.env[variable]?.split(',').includes(one) ?? true);
-  for (const name of pick(Object.keys(STATES), 'ONLY')) {
-    const isHere = (size) => STATES[name].sizes?.includes(size) ?? true;
-    if (quick) {
-      if (isHere('desktop')) yield { name, size: 'desktop', scheme: 'light', lang: 'en' };
-      yield { name, size: 'narrow', scheme: 'dark', lang: 'zh' };
-      continue;
-    }
-    for (const size of pick(['desktop', 'phone'], 'SIZES').filter(isHere)) {
-      for (const scheme of pick(SCHEMES, 'SCHEMES')) {
-        for (const lang of pick(LANGS, 'LANGS')) yield { name, size, scheme, lang };
-      }
-    }
+/** What CI looks at: every pair of size, scheme and language is among them. */
+const QUICK_LOOKS = [
+  { size: 'desktop', scheme: 'light', lang: 'en' },
+  { size: 'desktop', scheme: 'dark', lang: 'zh' },
+  { size: 'narrow', scheme: 'dark', lang: 'en' },
+  { size: 'narrow', scheme: 'light', lang: 'zh' },
+];
+
+const pick = (all, variable) => all.filter((one) => process.env[variable]?.split(',').includes(one) ?? true);
+
+/** The looks of a state that one opening of it is good for. */
+function visits({ sizes }) {
+  if (quick) {
+    // A state that only phones have is got at on a phone.
+    const looks = sizes ? QUICK_LOOKS.filter(({ size }) => size === 'narrow') : QUICK_LOOKS;
+    return [looks];
   }
-}
-
-async function picture(browser, origin, { name, size, scheme, lang }, problems) {
-  const state = STATES[name];
-  const label = `${name}-${size}-${scheme}${lang === 'en' ? '' : `-${lang}`}`;
-  const context = await browser.createBrowserContext();
-  const page = await context.newPage();
-  page.on('pageerror', (error) => problems.push(`${label}: ${error.message}`));
-  page.on('console', (message) => {
-    // A refused request of the policy is reported as a console error.
-    if (message.type() === 'error') problems.push(`${label}: ${message.text()}`);
-  });
-  await page.setViewport(SIZES[size]);
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
-  await page.evaluateOnNewDocument(fakeGpu);
-  await page.evaluateOnNewDocument(
-    (gpu, fake, language) => {
-      localStorage.setItem('pagewise.lang', language);
-      if (gpu !== 'ok') {
-        const value = gpu === 'missing' ? undefined : { requestAdapter: async () => null };
-        Object.defineProperty(navigator, 'gpu', { value });
-      }
-      window.fakeEngine = fake;
-    },
-    state.gpu ?? 'ok',
-    { answer: ANSWER, ...state.fake },
-    lang,
-  );
-  await page.goto(`${origin}/${state.query ?? ''}${state.hash ?? ''}`);
-  await page.waitForSelector('.bar');
-  await page.waitForFunction(() => document.querySelector('.model-card, .card, section.status, .lab'));
-  await state.act?.(page);
-  await settled(page);
-  if (state.isTall) await page.setViewport({ ...SIZES[size], height: await columnHeight(page) });
-  if (folder || (KEPT.has(label) && !quick)) await page.screenshot({ path: join(outDir, `${label}.png`) });
-  problems.push(...(await accessibility(page)).map((text) => `${label}: ${text}`));
-  // As it is, and as it would be in a language that is written from right to left.
-  for (const dir of ['ltr', 'rtl']) {
-    const overflow = await page.evaluate((direction) => {
-      document.documentElement.dir = direction;
-      return document.documentElement.scrollWidth - window.innerWidth;
-    }, dir);
-    if (overflow > 0) problems.push(`${label}, ${dir}: ${overflow} px wider than the screen`);
-  }
-  await context.close();
-}
-
-/** What it takes to see all of a view that scrolls. */
-function columnHeight(page) {
-  return page.evaluate(() => {
-    const main = document.querySelector('main');
-    return Math.min(5000, Math.ceil(main.getBoundingClientRect().top) + main.scrollHeight);
-  });
-}
-
-async function accessibility(page) {
-  // Evaluated through the debugger, which the page's policy does not govern.
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const { violations } = await axe.run(document, {
-      runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'],
-    });
-    return violations.map(
-      ({ id, help, nodes }) =>
-        `${id}: ${help} (${nodes
-          .map((node) => node.target.join(' '))
-          .slice(0, 3)
-          .join(', ')})`,
+  return pick(['desktop', 'phone'], 'SIZES')
+    .filter((size) => sizes?.includes(size) ?? true)
+    .map((size) =>
+      pick(SCHEMES, 'SCHEMES').flatMap((scheme) => pick(LANGS, 'LANGS').map((lang) => ({ size, scheme, lang }))),
     );
-  });
+}
+
+/** Opens a state and looks at it; answers how often. */
+async function visit(browser, origin, name, looks, problems) {
+  const { page, change, shoot, close } = await openState(browser, origin, name, looks[0], problems);
+  try {
+    for (const look of looks) {
+      const label = labelOf(name, look);
+      await change(look);
+      if (STATES[name].isTall) await change(look, await columnHeight(page));
+      if (folder || (KEPT.has(label) && !quick)) await shoot(join(outDir, `${label}.png`));
+      const found = [...(await accessibility(page)), ...(await overflow(page))];
+      problems.push(...found.map((text) => `${label}: ${text}`));
+    }
+  } finally {
+    await close();
+  }
+  return looks.length;
 }
 
 const root = await mkdtemp(join(tmpdir(), 'pagewise-fake-'));
@@ -160,11 +104,11 @@ const problems = [];
 let numChecked = 0;
 try {
   const origin = `http://127.0.0.1:${server.address().port}`;
-  for (const variant of variants()) {
-    const { name, size, scheme, lang } = variant;
-    const failed = (error) => problems.push(`${name}-${size}-${scheme}-${lang}: ${error.message}`);
-    await picture(browser, origin, variant, problems).catch(failed);
-    numChecked += 1;
+  for (const name of pick(Object.keys(STATES), 'ONLY')) {
+    for (const looks of visits(STATES[name])) {
+      const failed = (error) => problems.push(`${name}: ${error.message}`);
+      numChecked += (await visit(browser, origin, name, looks, problems).catch(failed)) || 0;
+    }
   }
   await checkScrolling(browser, origin, problems);
   await checkKeyboard(browser, origin, problems).catch((error) => problems.push(`keyboard: ${error.message}`));

@@ -49,5 +49,6 @@ export function nextAnnouncement(
   const complete = blocks.slice(numSpoken, isStreaming ? -1 : undefined).map(({ text }) => text);
   if (status === 'done' && statusBefore !== status) complete.push(t('endOfAnswer'));
   if (status === 'stopped' && statusBefore !== status) complete.push(t('stopped'));
+  if (status === 'interrupted' && statusBefore !== status) complete.push(t('interrupted'));
   return complete.filter((text) => text !== '').join('\n');
 }

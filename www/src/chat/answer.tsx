@@ -116,6 +116,7 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
           )}
           {stats && <AnswerCost stats={stats} />}
           {status === 'stopped' && <span class="note">{t('stoppedNote')}</span>}
+          {status === 'interrupted' && <span class="note">{t('interrupted')}</span>}
           {stats?.cutBy && status === 'done' && (
             <span class="note">{stats.cutBy === 'context' ? t('cutContext') : t('cutMax')}</span>
           )}

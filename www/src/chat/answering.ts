@@ -13,6 +13,7 @@ import { toMessages } from './tree';
 const SAVE_EVERY_MS = 1000;
 
 interface Running {
+  readonly thread: Thread;
   readonly message: Message;
   readonly abort: AbortController;
 }
@@ -26,7 +27,7 @@ export class Answering {
   constructor(
     private readonly session: Session,
     private readonly budgets: Budgets,
-    private readonly save: (thread: Thread, messages: readonly Message[]) => void,
+    private readonly save: (thread: Thread, messages: readonly Message[]) => Promise<void>,
   ) {}
 
   /** Ends the answer of a conversation, and the load it waits for. */
@@ -41,10 +42,15 @@ export class Answering {
     for (const { abort } of this.running.peek().values()) abort.abort();
   }
 
+  /** Saves what there is of every answer: the page may be about to go. */
+  saveAll(): void {
+    for (const { thread, message } of this.running.peek().values()) void this.save(thread, [message]);
+  }
+
   /** Answers the question above `message`. Never rejects. */
   async run(thread: Thread, message: Message): Promise<AnswerResult> {
     const abort = new AbortController();
-    this.set(thread.id, { message, abort });
+    this.set(thread.id, { thread, message, abort });
     const release = holdAnswer(message.id);
     try {
       const model = await this.modelFor(message);
@@ -53,9 +59,10 @@ export class Answering {
       else if (model) await this.stream(thread, message, model, abort.signal);
       return 'ended';
     } finally {
-      release();
       if (this.running.peek().get(thread.id)?.message === message) this.set(thread.id, null);
-      if (thread.nodes.peek().has(message.id)) this.save(thread, [message]);
+      // Other tabs take an answer whose lock is free and whose end is not saved for one that was cut off.
+      const saved = thread.nodes.peek().has(message.id) ? this.save(thread, [message]) : Promise.resolve();
+      void saved.finally(release);
     }
   }
 
@@ -89,12 +96,13 @@ export class Answering {
 
   private async stream(thread: Thread, message: Message, model: LoadedModel, signal: AbortSignal): Promise<void> {
     let text = '';
-    let savedAt = performance.now();
+    // The first words are saved at once: another tab shows them.
+    let savedAt = Number.NEGATIVE_INFINITY;
     const batcher = createBatcher(() => {
       change(message, { status: 'streaming', text });
       if (performance.now() - savedAt < SAVE_EVERY_MS) return;
       savedAt = performance.now();
-      this.save(thread, [message]);
+      void this.save(thread, [message]);
     });
     try {
       await this.findSources(thread, message, model, signal);

@@ -7,9 +7,10 @@ import type { Session } from '../state/session';
 import { Answering } from './answering';
 import { Budgets } from './budgets';
 import type { ChatNews } from './channel';
+import { CutOff } from './cut-off';
 import { Gauge } from './gauge';
 import { Library } from './library';
-import { heldAnswers } from './live-locks';
+import { canWatch } from './live-locks';
 import type { Attachment, BudgetSettings, ConversationRecord, SummaryRecord, SystemPrompt } from './records';
 import { NO_SYSTEM, titleFrom } from './records';
 import { t } from './text';
@@ -33,6 +34,7 @@ export class Chat {
   readonly budgets = new Budgets();
   readonly answering: Answering;
   readonly gauge: Gauge;
+  private readonly cutOff: CutOff;
   /** The answer under way in the open conversation. */
   readonly running = computed(() => this.answering.running.value.get(this.thread.value.id)?.message ?? null);
   readonly busy = computed(() => this.running.value !== null);
@@ -42,17 +44,22 @@ export class Chat {
 
   constructor(readonly session: Session) {
     this.thread = signal(Thread.empty(this.defaultSystem()));
-    this.answering = new Answering(session, this.budgets, (thread, messages) => void this.save(thread, messages));
+    this.answering = new Answering(session, this.budgets, (thread, messages) => this.save(thread, messages));
     this.gauge = new Gauge(this);
+    this.cutOff = new CutOff(this.library, (message) => this.isMine(message));
     const stop = (): void => this.answering.stopAll();
     session.beforeLoad.add(stop);
+    const leave = (): void => this.answering.saveAll();
+    addEventListener('pagehide', leave);
     this.ends.push(
+      () => removeEventListener('pagehide', leave),
       () => session.beforeLoad.delete(stop),
       effect(() => {
         const { view, rest } = route.value;
         if (view === 'chat') void this.open(rest[0] ?? null);
       }),
       () => this.gauge.close(),
+      () => this.cutOff.close(),
       () => this.library.close(),
     );
   }
@@ -92,7 +99,7 @@ export class Chat {
     else if (whole) {
       const thread = new Thread(whole.conversation, whole.messages, true);
       this.show(thread);
-      void this.endCutOff(thread);
+      this.cutOff.watch(thread);
     } else navigate(hrefTo('chat'), { replace: true });
   }
 
@@ -103,25 +110,22 @@ export class Chat {
     this.thread.value = thread;
   }
 
-  /** Answers that no tab is writing any more were cut off by a closed page. */
-  private async endCutOff(thread: Thread): Promise<void> {
-    const open = [...thread.nodes.peek().values()].filter((node) => isUnderWay(node));
-    if (open.length === 0) return;
-    const held = await heldAnswers();
-    for (const message of open) if (!held.has(message.id)) change(message, { status: 'stopped' });
-  }
-
   /** Follows what another tab did. */
   private async follow(news: ChatNews): Promise<void> {
     if (news.kind === 'changed') {
       const thread = this.threads.get(news.conversation);
       const whole = thread ? await this.library.get(news.conversation) : null;
       if (thread && whole) {
-        const mine = this.answering.running.peek().get(thread.id)?.message.id;
-        thread.merge(whole.conversation, whole.messages, (id) => id === mine);
+        thread.merge(whole.conversation, whole.messages, (message) => this.isMine(message));
+        if (canWatch()) this.cutOff.watch(thread);
       }
     } else if (news.kind === 'deleted') this.forget(news.conversation);
     else if (news.kind === 'erased') this.erased();
+  }
+
+  /** Whether this tab is writing an answer. */
+  private isMine({ id, conversation }: Pick<Message, 'id' | 'conversation'>): boolean {
+    return this.answering.running.peek().get(conversation)?.message.id === id;
   }
 
   /** Ends what is shown of a conversation that no longer is. */
@@ -299,9 +303,4 @@ export class Chat {
     const state = this.session.loader.state.value;
     return state.kind === 'ready' ? state.model : null;
   }
-}
-
-export function isUnderWay(message: Message): boolean {
-  const { status } = message.state.value;
-  return status === 'waiting' || status === 'streaming';
 }

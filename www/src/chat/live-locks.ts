@@ -1,6 +1,6 @@
 /**
- * Which answers are being written now, in any tab. The tab that writes one holds a lock of its name; a tab that is closed or
- * crashes lets go of it, so an answer that claims to be under way and has no lock was cut off.
+ * Which answers are being written now, in any tab. The tab that writes one holds a lock of its name, until the end of the answer
+ * is saved; a tab that is closed or crashes lets go of it, so an answer that claims to be under way and has no lock was cut off.
  */
 
 const PREFIX = 'pagewise.answer.';
@@ -15,8 +15,10 @@ export function holdAnswer(id: string): () => void {
   return release;
 }
 
-/** Ids of the answers that some tab is writing. */
-export async function heldAnswers(): Promise<Set<string>> {
-  const held = (await navigator.locks?.query())?.held ?? [];
-  return new Set(held.flatMap(({ name }) => (name?.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [])));
+/** Whether this browser has locks; all that have WebGPU do. */
+export const canWatch = (): boolean => navigator.locks !== undefined;
+
+/** Resolves once no tab is writing an answer; at once where no tab is, or where there are no locks. */
+export async function answerReleased(id: string, signal: AbortSignal): Promise<void> {
+  await navigator.locks?.request(PREFIX + id, { mode: 'shared', signal }, () => undefined);
 }

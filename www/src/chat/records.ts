@@ -15,8 +15,10 @@ export type AnswerStatus =
   | 'waiting'
   | 'streaming'
   | 'done'
-  /** By the visitor, or because its page was closed; what was written stays. */
+  /** By the visitor; what was written stays. */
   | 'stopped'
+  /** Its page was closed or crashed; what was saved of it stays. */
+  | 'interrupted'
   | 'failed';
 
 /** One message; its parent is the message before it, so that messages with the same parent are branches. */

@@ -116,14 +116,18 @@ export class Thread {
    * Takes over what the store had a moment ago. `isMine` names the messages that this tab is writing: what it has of them is
    * newer. Messages that are only here are not written yet. The branch that is shown stays.
    */
-  merge(record: ConversationRecord, messages: readonly MessageRecord[], isMine: (id: string) => boolean): void {
+  merge(
+    record: ConversationRecord,
+    messages: readonly MessageRecord[],
+    isMine: (message: MessageRecord) => boolean,
+  ): void {
     const next = new Map(this.nodes.peek());
     batch(() => {
       for (const message of messages) {
         const { id, text, status, stats, problem, sources } = message;
         const here = next.get(id);
         if (!here) next.set(id, toMessage(message));
-        else if (!isMine(id)) here.state.value = { text, status, stats, problem, sources };
+        else if (!isMine(message)) here.state.value = { text, status, stats, problem, sources };
       }
       this.nodes.value = next;
       const leaf = this.record.peek().leaf;
@@ -144,4 +148,10 @@ export class Thread {
 /** Changes part of a message. */
 export function change(message: Message, part: Partial<MessageState>): void {
   message.state.value = { ...message.state.peek(), ...part };
+}
+
+/** Whether an answer is still being written, in this tab or another. */
+export function isUnderWay(message: Message): boolean {
+  const { status } = message.state.value;
+  return status === 'waiting' || status === 'streaming';
 }

@@ -39,11 +39,20 @@ export function firstLang(search: string = location.search, preferred: readonly 
   return found ?? preferred.map(known).find((one) => one !== undefined) ?? 'en';
 }
 
-/** Keeps `<html lang dir>` true. */
+/** Keeps `<html lang dir>` true, and takes over what is chosen in another tab. */
 export function followLang(root: HTMLElement = document.documentElement): () => void {
-  return effect(() => {
+  const onStorage = ({ key, newValue }: StorageEvent): void => {
+    const chosen = LANGS.find((one) => key === STORAGE_KEY && one === newValue);
+    if (chosen) lang.value = chosen;
+  };
+  addEventListener('storage', onStorage);
+  const stop = effect(() => {
     const { tag, dir } = LANG_INFO[lang.value];
     root.lang = tag;
     root.dir = dir;
   });
+  return () => {
+    removeEventListener('storage', onStorage);
+    stop();
+  };
 }

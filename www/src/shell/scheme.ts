@@ -18,12 +18,21 @@ export function setScheme(next: Scheme): void {
   }
 }
 
-/** Keeps `<html data-scheme>` true; the style sheet does the rest. */
+/** Keeps `<html data-scheme>` true, as chosen here or in another tab; the style sheet does the rest. */
 export function followScheme(root: HTMLElement = document.documentElement): () => void {
-  return effect(() => {
+  const onStorage = ({ key, newValue }: StorageEvent): void => {
+    const chosen = SCHEMES.find((one) => key === STORAGE_KEY && one === newValue);
+    if (chosen) scheme.value = chosen;
+  };
+  addEventListener('storage', onStorage);
+  const stop = effect(() => {
     if (scheme.value === 'auto') delete root.dataset.scheme;
     else root.dataset.scheme = scheme.value;
   });
+  return () => {
+    removeEventListener('storage', onStorage);
+    stop();
+  };
 }
 
 function stored(): Scheme {

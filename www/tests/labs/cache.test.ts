@@ -3,7 +3,17 @@ import { describe, expect, it, vi } from 'vitest';
 import { expect as expectation } from '../../src/labs/cache/expectation';
 import { EXPERIMENTS, requestsOf } from '../../src/labs/cache/experiments';
 import { cellsOf, summarise } from '../../src/labs/cache/pool';
-import { type ExperimentRun, execute, isAsExpected, prepare, savedMs, sizeLimit } from '../../src/labs/cache/run';
+import { blocksOf } from '../../src/labs/cache/room';
+import {
+  type ExperimentRun,
+  execute,
+  isAsExpected,
+  isTight,
+  prepare,
+  savedMs,
+  sizeLimit,
+  sizeWithRoom,
+} from '../../src/labs/cache/run';
 import { trieOf } from '../../src/labs/cache/trie';
 import { Writer } from '../../src/labs/cache/writer';
 import { elide, runsOf } from '../../src/labs/shared/token-runs';
@@ -64,18 +74,23 @@ describe('the prepared prompts', () => {
   });
 
   it('leave room for two in a pool, and for the service prompt once', () => {
-    expect(2 * sizeLimit('same', 4096)).toBeLessThan(4096);
-    expect(sizeLimit('service', 4096)).toBeGreaterThan(3000);
-    expect(sizeLimit('same', 128)).toBe(64);
+    expect(2 * sizeWithRoom('same', 4096)).toBeLessThan(4096);
+    expect(sizeWithRoom('service', 4096)).toBeGreaterThan(3000);
+    expect(sizeWithRoom('same', 128)).toBe(64);
+    // A visitor may ask for more, of which only one has room.
+    expect(2 * sizeLimit(4096)).toBeGreaterThan(4096);
+    expect(sizeLimit(4096)).toBeLessThan(4000);
   });
 });
 
 describe('an experiment', () => {
   it.each(EXPERIMENTS.filter((id) => id !== 'crowded'))('%s measures what its tokens lead to', async (id) => {
-    const { requests } = await run(await load(), id);
+    const done = await run(await load(), id);
+    const { requests } = done;
+    expect(isTight(done)).toBe(false);
     for (const request of requests) {
       expect(request.measured?.promptTokens).toBe(request.expected.promptTokens);
-      expect(isAsExpected(id, request)).toBe(true);
+      expect(isAsExpected(done, request)).toBe(true);
     }
     expect(requests[0]?.measured?.cachedTokens).toBe(0);
   });
@@ -106,9 +121,27 @@ describe('an experiment', () => {
   });
 
   it('reuses nothing with the cache off, and says that this is not as expected', async () => {
-    const { requests } = await run(await load(), 'same', { ...SETTINGS, enabled: false });
+    const done = await run(await load(), 'same', { ...SETTINGS, enabled: false });
+    const { requests } = done;
     expect(requests.map(({ measured }) => measured?.cachedTokens)).toEqual([0, 0]);
-    expect(requests.map((request) => isAsExpected('same', request))).toEqual([true, false]);
+    expect(requests.map((request) => isAsExpected(done, request))).toEqual([true, false]);
+  });
+
+  it('knows when the pool is too small for it, and then expects no more than a limit', async () => {
+    const prompts = [
+      [...range(0, 40), 1],
+      [...range(0, 40), 2],
+    ];
+    // Two blocks in common; the third and the answer of each are its own.
+    expect(blocksOf(prompts, 6)).toBe(2 + 2);
+    expect(blocksOf([range(0, 32)], 6)).toBe(3);
+    expect(blocksOf([range(0, 32), range(100, 132)], 6)).toBe(6);
+    const done = await run(await load(), 'same');
+    const small = { ...done, pool: done.needed - 1 };
+    expect([isTight({ ...done, pool: done.needed }), isTight(small)]).toEqual([false, true]);
+    const [, second] = done.requests;
+    const less = { ...second, measured: { ...second?.measured, cachedTokens: 3 } } as (typeof done.requests)[number];
+    expect([isAsExpected(done, less), isAsExpected(small, less)]).toEqual([false, true]);
   });
 
   it('ends when it is stopped', async () => {

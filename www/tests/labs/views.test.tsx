@@ -74,12 +74,18 @@ describe('the cache lab', () => {
 
   it('loads again with another pool, and goes back when it is left', async () => {
     const session = show('cache', CacheLab, withModel);
-    const size = await screen.findByRole('slider', { name: 'Pool size' });
-    fireEvent.input(size, { target: { value: '512' } });
+    fireEvent.input(await screen.findByRole('slider', { name: 'Prompt size' }), { target: { value: '320' } });
+    fireEvent.click(screen.getByRole('button', { name: 'Timestamp first' }));
+    await waitFor(() => expect(screen.getAllByText(/as expected/)).toHaveLength(2));
+    const size = screen.getByRole('slider', { name: 'Size of the block pool' });
+    fireEvent.input(size, { target: { value: '32' } });
     fireEvent.click(screen.getByRole('radio', { name: 'f32' }));
     fireEvent.click(screen.getByRole('button', { name: 'Load again with these' }));
     await waitFor(() => expect(session.engine.value?.info.contextLength).toBe(512));
     expect(fakeLoads.at(-1)?.options).toMatchObject({ contextLength: 512, kv: 'f32' });
+    // The same prompts in the smaller pool, run again.
+    const panel = await screen.findByRole('region', { name: 'Timestamp first' });
+    within(panel).getByText(/take \d+ blocks, and the pool has 32/);
     await session.restore();
     expect(session.engine.value?.info.contextLength).toBe(1024);
     await session.restore();

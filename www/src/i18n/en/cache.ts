@@ -30,6 +30,8 @@ export const cache = {
   crowded: 'More than the pool holds',
   crowdedBefore:
     'Three prompts, room for two, then the first again. Its tokens are the same, but blocks had to be given up. Try it with pins on, or with another policy.',
+  tight:
+    'All prompts and answers of this take {needed} blocks, and the pool has {pool}: some are given up on the way. What is expected is then a limit.',
   expect: 'Expected',
   measured: 'Measured',
   expectCold: 'nothing: it is the first',
@@ -61,7 +63,10 @@ export const cache = {
   pin: 'Pin the prompts',
   pinHelp: 'Pinned blocks are given up last.',
   pool: 'Block pool',
-  poolTokens: 'Pool size',
+  poolSize: 'Size of the block pool',
+  poolSizeHelp:
+    'Prompts keep their size: in a small pool they push each other out. A request has to fit into it, its answer included.',
+  blocksAndTokens: { one: '{count} block of 16 tokens', other: '{count} blocks, {tokens} tokens' },
   kvFormat: 'KV format',
   reload: 'Load again with these',
   poolLead:

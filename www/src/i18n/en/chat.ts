@@ -78,6 +78,7 @@ export const chat = {
   endOfAnswer: 'End of answer.',
   stopped: 'Stopped.',
   stoppedNote: 'Stopped',
+  interrupted: 'Interrupted: the tab that was writing it is gone.',
   cutContext: 'Cut: the context is full',
   cutMax: 'Cut at max tokens',
   cost: 'What this answer cost',

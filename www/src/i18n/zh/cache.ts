@@ -30,6 +30,7 @@ export const cache: Translation<typeof en> = {
   crowded: '超出块池容量',
   crowdedBefore:
     '三个提示词，只放得下两个，然后再发第一个。token 相同，但有些块已被让出。可以打开固定，或换一种策略再试。',
+  tight: '这个实验的提示词和回答共需 {needed} 块，块池只有 {pool} 块：途中会让出一些。此时的预期只是上限。',
   expect: '预期',
   measured: '实测',
   expectCold: '没有：它是第一个',
@@ -61,7 +62,9 @@ export const cache: Translation<typeof en> = {
   pin: '固定提示词',
   pinHelp: '固定的块最后才让出。',
   pool: '块池',
-  poolTokens: '块池大小',
+  poolSize: '块池大小',
+  poolSizeHelp: '提示词的长度不变：块池小了，它们就会互相挤出。一个请求连同它的回答必须放得下。',
+  blocksAndTokens: { other: '{count} 块，{tokens} 个 token' },
   kvFormat: 'KV 格式',
   reload: '按此重新加载',
   poolLead: '每个方格是一个块：16 个 token 在所有层的键和值。字母表示里面是谁的提示词。',

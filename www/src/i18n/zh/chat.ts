@@ -80,6 +80,7 @@ export const chat: Translation<typeof en> = {
   endOfAnswer: '回答结束。',
   stopped: '已停止。',
   stoppedNote: '已停止',
+  interrupted: '已中断：正在生成它的标签页已关闭。',
   cutContext: '已截断：上下文已满',
   cutMax: '已截断：达到最多 token 数',
   cost: '这次回答的开销',

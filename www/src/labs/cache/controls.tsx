@@ -3,13 +3,16 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useSession } from '../../ui/context';
 import { Button, Choices, Panel, Slider, Switch } from '../../ui/kit';
+import { BLOCK_SIZE } from '../shared/token-runs';
 import type { CacheLab } from './lab';
+import { poolBlocks } from './run';
 import { t } from './text';
 
 /** Times to live on offer, in seconds; 0 for as long as there is room. */
 const TTLS = [0, 2, 10, 60, 300] as const;
 
-export function Controls({ lab }: { lab: CacheLab }): JSX.Element {
+/** `onReload` is told before the model is loaded again. */
+export function Controls({ lab, onReload }: { lab: CacheLab; onReload: () => void }): JSX.Element {
   const { enabled, policy, ttlSeconds, pin } = lab.settings.value;
   const ttl = Math.max(0, TTLS.indexOf((ttlSeconds ?? 0) as (typeof TTLS)[number]));
   const seconds = TTLS[ttl] ?? 0;
@@ -41,29 +44,36 @@ export function Controls({ lab }: { lab: CacheLab }): JSX.Element {
           onChange={(index) => void lab.set({ ttlSeconds: TTLS[index] || null })}
         />
       </div>
-      <PoolControls lab={lab} />
+      <PoolControls lab={lab} onReload={onReload} />
     </Panel>
   );
 }
 
-function PoolControls({ lab }: { lab: CacheLab }): JSX.Element {
+/** The pool's least blocks: a request of an experiment has to fit. */
+const MIN_BLOCKS = 16;
+const STEP_BLOCKS = 8;
+const MAX_TOKENS = 8192;
+
+function PoolControls({ lab, onReload }: { lab: CacheLab; onReload: () => void }): JSX.Element {
   const session = useSession();
   const { info } = lab.engine;
-  const tokens = useSignal(info.contextLength);
+  const now = poolBlocks(info);
+  const blocks = useSignal(now);
   const kv = useSignal(info.kv);
-  const max = Math.max(info.contextLength, Math.min(8192, info.trainedContextLength));
-  const hasChanged = tokens.value !== info.contextLength || kv.value !== info.kv;
+  const max = Math.max(now, Math.min(MAX_TOKENS, info.trainedContextLength) / BLOCK_SIZE);
+  const hasChanged = blocks.value !== now || kv.value !== info.kv;
   return (
     <div class="controls reload">
       <Slider
-        label={t('poolTokens')}
-        min={256}
+        label={t('poolSize')}
+        help={t('poolSizeHelp')}
+        min={Math.min(MIN_BLOCKS, now)}
         max={max}
-        step={128}
-        value={tokens.value}
-        shown={t('tokens', { count: tokens.value })}
+        step={STEP_BLOCKS}
+        value={blocks.value}
+        shown={t('blocksAndTokens', { count: blocks.value, tokens: blocks.value * BLOCK_SIZE })}
         onChange={(value) => {
-          tokens.value = value;
+          blocks.value = value;
         }}
       />
       <Choices
@@ -80,7 +90,11 @@ function PoolControls({ lab }: { lab: CacheLab }): JSX.Element {
       <Button
         icon="retry"
         disabled={!hasChanged || lab.job.busy.value}
-        onClick={() => void session.loadFor({ contextLength: tokens.value, kvFormat: kv.value })}
+        onClick={() => {
+          onReload();
+          // A sequence is never longer than the pool, so the context is as long as it.
+          void session.loadFor({ contextLength: blocks.value * BLOCK_SIZE, kvFormat: kv.value });
+        }}
       >
         {t('reload')}
       </Button>

@@ -10,7 +10,7 @@ export function ExperimentList({ lab }: { lab: CacheLab }): JSX.Element {
   const { tokens } = lab.settings.value;
   const isBusy = lab.job.busy.value;
   const current = lab.run.value?.id;
-  const max = Math.floor(lab.limit('same') / 32) * 32;
+  const max = Math.floor(lab.limit() / 32) * 32;
   return (
     <Panel title={t('experiments')} lead={t('experimentsLead')}>
       <ul class="experiments">

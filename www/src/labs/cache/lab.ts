@@ -6,7 +6,7 @@ import { piecesOf } from '../shared/prompt';
 import { BLOCK_SIZE } from '../shared/token-runs';
 import type { ExperimentId } from './experiments';
 import { cellsOf, type PoolCell } from './pool';
-import { type CacheSettings, type ExperimentRun, execute, prepare, sizeLimit } from './run';
+import { type CacheSettings, type ExperimentRun, execute, prepare, sizeLimit, sizeWithRoom } from './run';
 import { type TrieStretch, trieOf } from './trie';
 
 export type PolicyName = EvictionPolicy['kind'];
@@ -55,11 +55,16 @@ export class CacheLab {
   private isStale = false;
   private readonly endListening: () => void;
 
-  constructor(readonly engine: Engine) {
+  /** `kept` has what was set before the model was loaded again; so do prompts keep their size in a smaller pool. */
+  constructor(
+    readonly engine: Engine,
+    private readonly kept: Partial<LabSettings> = {},
+  ) {
     const { adapter, contextLength } = engine.info;
     // A GPU that is a processor takes seconds for what others do at once.
-    const tokens = Math.min(adapter.isSoftware ? 160 : 768, sizeLimit('same', contextLength));
-    this.settings = signal({ enabled: true, ttlSeconds: null, pin: false, policy: 'lru', tokens });
+    const tokens = Math.min(adapter.isSoftware ? 160 : 768, sizeWithRoom('same', contextLength));
+    this.settings = signal({ enabled: true, ttlSeconds: null, pin: false, policy: 'lru', tokens, ...kept });
+    if (kept.policy) void engine.cache.setPolicy(this.policy(kept.policy)).catch(() => undefined);
     const ends = [engine.cache.onEvent(() => this.look()), engine.onStep(() => this.look())];
     this.endListening = () => {
       for (const end of ends) end();
@@ -85,6 +90,7 @@ export class CacheLab {
   /** Changes settings. */
   async set(change: Partial<LabSettings>): Promise<void> {
     this.settings.value = { ...this.settings.peek(), ...change };
+    Object.assign(this.kept, change);
     if (change.policy) await this.engine.cache.setPolicy(this.policy(change.policy));
   }
 
@@ -99,9 +105,9 @@ export class CacheLab {
     return { ...TAIL_AWARE, prefillTokensPerS };
   }
 
-  /** The most tokens that an experiment's prompts may have here. */
-  limit(id: ExperimentId): number {
-    return sizeLimit(id, this.engine.info.contextLength);
+  /** The most tokens that prompts may have here. */
+  limit(): number {
+    return sizeLimit(this.engine.info.contextLength);
   }
 
   /** Shows what to expect of an experiment, then runs it. */
@@ -110,7 +116,8 @@ export class CacheLab {
       const settings = this.settings.peek();
       // These two have the size of the pool; the others are as large as the visitor wants.
       const isWhole = id === 'crowded' || (id === 'service' && !this.engine.info.adapter.isSoftware);
-      const tokens = isWhole ? this.limit(id) : Math.min(settings.tokens, this.limit(id));
+      const whole = sizeWithRoom(id, this.engine.info.contextLength);
+      const tokens = isWhole ? whole : Math.min(settings.tokens, this.limit());
       await this.forget(this.run.peek());
       const prepared = await prepare(this.engine, id, tokens);
       if (abort.aborted) return;

@@ -7,7 +7,7 @@ import type { BarData } from '../shared/plot-data';
 import { runsOf } from '../shared/token-runs';
 import { TokenKey, Tokens } from '../shared/tokens';
 import { describe, letter, missName } from './names';
-import { type ExperimentRequest, type ExperimentRun, isAsExpected, savedMs } from './run';
+import { type ExperimentRequest, type ExperimentRun, isAsExpected, isTight, savedMs } from './run';
 import { t } from './text';
 
 export function RunPanel({ run }: { run: ExperimentRun }): JSX.Element {
@@ -15,6 +15,7 @@ export function RunPanel({ run }: { run: ExperimentRun }): JSX.Element {
   const last = run.requests.filter(({ measured }) => measured !== null).length - 1;
   return (
     <Panel title={name} lead={before} class="run">
+      {isTight(run) && <p class="warning">{t('tight', { needed: run.needed, pool: run.pool })}</p>}
       <table class="outcomes">
         <thead>
           <tr>
@@ -99,8 +100,8 @@ function Verdict({ run, request }: { run: ExperimentRun; request: ExperimentRequ
   const isLess = (measured?.cachedTokens ?? 0) < expected.cachedTokens;
   const reason = measured?.miss ? missName(measured.miss.reason) : t('unknownReason');
   // In a pool that is too small, less is what was announced; why it was less is worth saying.
-  if (isAsExpected(run.id, request) && !isLess) return <span class="verdict good">✓ {t('asExpected')}</span>;
-  if (run.id === 'crowded' && isLess) return <span class="verdict">{reason}</span>;
+  if (isAsExpected(run, request) && !isLess) return <span class="verdict good">✓ {t('asExpected')}</span>;
+  if (isTight(run) && isLess) return <span class="verdict">{reason}</span>;
   return <span class="verdict bad">{t('notAsExpected', { reason })}</span>;
 }
 

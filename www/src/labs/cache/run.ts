@@ -2,8 +2,10 @@
 import type { ChatMessage, Engine } from 'pagewise';
 import { ask, type Measured } from '../shared/measure';
 import { encodePrompt, type PromptEngine, piecesOf, renderPrompt } from '../shared/prompt';
+import { BLOCK_SIZE } from '../shared/token-runs';
 import { type Expectation, expect } from './expectation';
 import { type ExperimentId, requestsOf } from './experiments';
+import { blocksOf } from './room';
 import { Writer } from './writer';
 
 /** What an experiment needs of an engine. */
@@ -33,6 +35,9 @@ export interface ExperimentRun {
   readonly id: ExperimentId;
   readonly salt: string;
   readonly requests: readonly ExperimentRequest[];
+  /** Blocks that all of it takes, and that the pool has. */
+  readonly needed: number;
+  readonly pool: number;
 }
 
 /** Tokens of an answer: enough to see that it goes on. */
@@ -55,7 +60,9 @@ export async function prepare(engine: ExperimentEngine, id: ExperimentId, tokens
   }
   numRuns += 1;
   // Under a salt of its own, so that every experiment begins cold and meets no conversation of the chat.
-  return { id, salt: `lab ${numRuns} ${Date.now()}`, requests };
+  const salt = `lab ${numRuns} ${Date.now()}`;
+  const prompts = requests.map(({ ids }) => ids);
+  return { id, salt, requests, needed: blocksOf(prompts, ANSWER_TOKENS), pool: poolBlocks(engine.info) };
 }
 
 /** Sends the requests of a prepared experiment; `onChange` gets it whenever there is more to show. */
@@ -85,12 +92,22 @@ function replaceAt(run: ExperimentRun, index: number, request: ExperimentRequest
   return { ...run, requests: run.requests.map((other, at) => (at === index ? request : other)) };
 }
 
-/** Whether what was measured is what was expected. */
-export function isAsExpected(id: ExperimentId, { expected, measured }: ExperimentRequest): boolean {
+/** Blocks of the pool that keys and values of the whole context are in. */
+export function poolBlocks({ contextLength }: { readonly contextLength: number }): number {
+  return Math.floor(contextLength / BLOCK_SIZE);
+}
+
+/** Whether blocks have to be given up on the way. */
+export function isTight({ needed, pool }: ExperimentRun): boolean {
+  return needed > pool;
+}
+
+/** Whether what was measured is what was expected: in a pool that is too small, what could be reused is a limit. */
+export function isAsExpected(run: ExperimentRun, { expected, measured }: ExperimentRequest): boolean {
   if (measured === null || measured.promptTokens !== expected.promptTokens) return false;
-  // In a pool that is too small, what could be reused is a limit.
-  if (id === 'crowded') return measured.cachedTokens <= expected.cachedTokens;
-  return measured.cachedTokens === expected.cachedTokens;
+  return isTight(run)
+    ? measured.cachedTokens <= expected.cachedTokens
+    : measured.cachedTokens === expected.cachedTokens;
 }
 
 /** Milliseconds by which a request's first token came sooner than that of the first request, which was cold. */
@@ -99,8 +116,15 @@ export function savedMs(run: ExperimentRun, index: number): number | null {
   return index > 0 && cold && warm ? cold.ttftMs - warm.ttftMs : null;
 }
 
-/** Tokens for the prompts of an experiment: two that share nothing have to fit into the pool side by side. */
-export function sizeLimit(id: ExperimentId, contextLength: number): number {
-  const room = contextLength - 2 * ANSWER_TOKENS - 32;
-  return Math.max(64, Math.floor(id === 'service' ? room * 0.85 : room * 0.42));
+/** Room for prompts: the answer and the template's own tokens take the rest. */
+const roomOf = (contextLength: number): number => contextLength - 2 * ANSWER_TOKENS - 32;
+
+/** Tokens for prompts of which two that share nothing have room side by side; for the service prompt once. */
+export function sizeWithRoom(id: ExperimentId, contextLength: number): number {
+  return Math.max(64, Math.floor(roomOf(contextLength) * (id === 'service' ? 0.85 : 0.42)));
+}
+
+/** The most tokens for the prompts of an experiment: each has to fit into the pool alone. */
+export function sizeLimit(contextLength: number): number {
+  return Math.max(64, Math.floor(roomOf(contextLength) * 0.9));
 }

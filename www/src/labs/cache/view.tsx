@@ -1,7 +1,7 @@
 /** The cache lab. */
 import type { Engine } from 'pagewise';
 import type { JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { LabView } from '../../shell/lab-view';
 import { route } from '../../shell/router';
 import { useSession } from '../../ui/context';
@@ -11,8 +11,8 @@ import { EngineGate } from '../shared/engine-gate';
 import { t as shared } from '../shared/text';
 import { Controls } from './controls';
 import { ExperimentList } from './experiment-list';
-import { EXPERIMENTS } from './experiments';
-import { CacheLab } from './lab';
+import { EXPERIMENTS, type ExperimentId } from './experiments';
+import { CacheLab, type LabSettings } from './lab';
 import { PoolPanel } from './pool-panel';
 import { RunPanel } from './run-panel';
 import { SavedPanel } from './saved-panel';
@@ -21,25 +21,33 @@ import { TriePanel } from './trie-panel';
 import '../shared/lab.css';
 import './cache.css';
 
+/** What outlives a load for another pool: the settings, and the experiment to run again. */
+interface Kept {
+  readonly settings: Partial<LabSettings>;
+  experiment: ExperimentId | null;
+}
+
 export default function CacheLabView(): JSX.Element {
+  // An address may ask for an experiment: `#/labs/cache?experiment=same`.
+  const asked = route.peek().query.get('experiment');
+  const kept = useRef<Kept>({ settings: {}, experiment: EXPERIMENTS.find((id) => id === asked) ?? null });
   return (
     <LabView lead={t('lead')}>
       <EngineGate why={t('why')}>
-        {(engine) => <Lab key={engine.info.id + engine.info.contextLength} engine={engine} />}
+        {(engine) => <Lab key={engine.info.id + engine.info.contextLength} engine={engine} kept={kept.current} />}
       </EngineGate>
     </LabView>
   );
 }
 
-function Lab({ engine }: { engine: Engine }): JSX.Element {
+function Lab({ engine, kept }: { engine: Engine; kept: Kept }): JSX.Element {
   const session = useSession();
-  const lab = useMemo(() => new CacheLab(engine), [engine]);
+  const lab = useMemo(() => new CacheLab(engine, kept.settings), [engine]);
   useEffect(() => {
     const stop = (): void => lab.job.stop();
     session.beforeLoad.add(stop);
-    // An address may ask for an experiment: `#/labs/cache?experiment=same`.
-    const asked = EXPERIMENTS.find((id) => id === route.peek().query.get('experiment'));
-    if (asked) void lab.start(asked);
+    if (kept.experiment) void lab.start(kept.experiment);
+    kept.experiment = null;
     return () => {
       session.beforeLoad.delete(stop);
       lab.close();
@@ -56,7 +64,12 @@ function Lab({ engine }: { engine: Engine }): JSX.Element {
       <PoolPanel lab={lab} />
       <TriePanel lab={lab} />
       <SavedPanel lab={lab} />
-      <Controls lab={lab} />
+      <Controls
+        lab={lab}
+        onReload={() => {
+          kept.experiment = lab.run.peek()?.id ?? null;
+        }}
+      />
       {lab.job.busy.value && (
         <div class="lab-stop">
           <Button icon="stop" onClick={() => lab.job.stop()}>

@@ -40,9 +40,17 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS | 'stop';
 
+/** Those that point along the line of text, and turn with it. */
+const ALONG_TEXT: ReadonlySet<string> = new Set(['start', 'end']);
+
 export function Icon({ name }: { name: IconName }): JSX.Element {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+    <svg
+      class={ALONG_TEXT.has(name) ? 'icon along-text' : 'icon'}
+      viewBox="0 0 24 24"
+      aria-hidden="true"
+      focusable="false"
+    >
       {name === 'stop' ? (
         <rect x="6.5" y="6.5" width="11" height="11" rx="2" fill="currentColor" />
       ) : (
