@@ -213,7 +213,7 @@ async function openMenu(page) {
     await button.click();
     await page.waitForSelector('dialog[open].drawer');
     // Only one of the two lists is left, so that selectors find the one that is seen.
-    await page.evaluate(() => document.querySelector('aside.side')?.remove());
+    await page.evaluate(() => document.querySelector('aside.chat-side')?.remove());
   }
 }
 async function openSettings(page) {

@@ -45,6 +45,8 @@ const SNIPPET_LENGTH = 90;
 
 function snippet(message: Message): string {
   const { text } = message.state.value;
-  const line = (text || message.attachments.map(({ name }) => name).join(', ')).replace(/\s+/g, ' ').trim();
+  // Without what only Markdown's renderer is for.
+  const words = text.replace(/[*_`#>|]+/g, '');
+  const line = (words || message.attachments.map(({ name }) => name).join(', ')).replace(/\s+/g, ' ').trim();
   return line.length > SNIPPET_LENGTH ? `${line.slice(0, SNIPPET_LENGTH)}…` : line || '…';
 }

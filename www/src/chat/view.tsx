@@ -11,9 +11,9 @@ import './conversation.css';
 import './message.css';
 import './answer-cost.css';
 import './empty.css';
+import './list.css';
 import './context.css';
 import './dialogs.css';
-import './list.css';
 import { Composer } from './composer';
 import { useChat } from './context';
 import { Conversation } from './conversation';
@@ -46,7 +46,7 @@ export default function ChatView(): JSX.Element {
 
   return (
     <div class="chat-view">
-      <aside class="side" aria-label={t('conversations')}>
+      <aside class="chat-side" aria-label={t('conversations')}>
         <ConversationList />
       </aside>
       <div class="chat-main">

@@ -49,6 +49,7 @@ export const cache = {
   saved: 'Saved',
   savedTokens: 'Tokens not computed',
   savedMs: 'Time saved, against A',
+  savedWorth: 'the tokens’ share of A’s time: {ms}',
   hitRate: 'Hit rate',
   hitRateNote: '{cached} of {prompt} prompt tokens',
   settings: 'Cache settings',
@@ -63,6 +64,8 @@ export const cache = {
   pin: 'Pin the prompts',
   pinHelp: 'Pinned blocks are given up last.',
   pool: 'Block pool',
+  smallPool:
+    '“{name}” loads the model again with a pool of {count} blocks: filling a large one takes minutes where WebGPU computes on the processor.',
   poolSize: 'Size of the block pool',
   poolSizeHelp:
     'Prompts keep their size: in a small pool they push each other out. A request has to fit into it, its answer included.',

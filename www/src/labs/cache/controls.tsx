@@ -1,7 +1,7 @@
 /** The cache's switches: those that work at once, and those that load the model again. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useSession } from '../../ui/context';
+import type { LoadSettings } from '../../state/loader';
 import { Button, Choices, Panel, Slider, Switch } from '../../ui/kit';
 import { BLOCK_SIZE } from '../shared/token-runs';
 import type { CacheLab } from './lab';
@@ -11,8 +11,13 @@ import { t } from './text';
 /** Times to live on offer, in seconds; 0 for as long as there is room. */
 const TTLS = [0, 2, 10, 60, 300] as const;
 
-/** `onReload` is told before the model is loaded again. */
-export function Controls({ lab, onReload }: { lab: CacheLab; onReload: () => void }): JSX.Element {
+interface ControlsProps {
+  readonly lab: CacheLab;
+  /** Loads the model again with these settings. */
+  readonly onReload: (change: Partial<LoadSettings>) => void;
+}
+
+export function Controls({ lab, onReload }: ControlsProps): JSX.Element {
   const { enabled, policy, ttlSeconds, pin } = lab.settings.value;
   const ttl = Math.max(0, TTLS.indexOf((ttlSeconds ?? 0) as (typeof TTLS)[number]));
   const seconds = TTLS[ttl] ?? 0;
@@ -54,8 +59,7 @@ const MIN_BLOCKS = 16;
 const STEP_BLOCKS = 8;
 const MAX_TOKENS = 8192;
 
-function PoolControls({ lab, onReload }: { lab: CacheLab; onReload: () => void }): JSX.Element {
-  const session = useSession();
+function PoolControls({ lab, onReload }: ControlsProps): JSX.Element {
   const { info } = lab.engine;
   const now = poolBlocks(info);
   const blocks = useSignal(now);
@@ -90,11 +94,8 @@ function PoolControls({ lab, onReload }: { lab: CacheLab; onReload: () => void }
       <Button
         icon="retry"
         disabled={!hasChanged || lab.job.busy.value}
-        onClick={() => {
-          onReload();
-          // A sequence is never longer than the pool, so the context is as long as it.
-          void session.loadFor({ contextLength: blocks.value * BLOCK_SIZE, kvFormat: kv.value });
-        }}
+        // A sequence is never longer than the pool, so the context is as long as it.
+        onClick={() => onReload({ contextLength: blocks.value * BLOCK_SIZE, kvFormat: kv.value })}
       >
         {t('reload')}
       </Button>

@@ -1,12 +1,13 @@
 /** The prepared experiments: one click each. */
 import type { JSX } from 'preact';
 import { Panel, Slider } from '../../ui/kit';
-import { EXPERIMENTS } from './experiments';
+import { EXPERIMENTS, type ExperimentId } from './experiments';
 import type { CacheLab } from './lab';
 import { describe } from './names';
 import { t } from './text';
 
-export function ExperimentList({ lab }: { lab: CacheLab }): JSX.Element {
+/** `onStart` is told which experiment is wanted. */
+export function ExperimentList({ lab, onStart }: { lab: CacheLab; onStart: (id: ExperimentId) => void }): JSX.Element {
   const { tokens } = lab.settings.value;
   const isBusy = lab.job.busy.value;
   const current = lab.run.value?.id;
@@ -21,13 +22,16 @@ export function ExperimentList({ lab }: { lab: CacheLab }): JSX.Element {
               class="experiment"
               disabled={isBusy}
               aria-pressed={current === id}
-              onClick={() => void lab.start(id)}
+              onClick={() => onStart(id)}
             >
               {describe(id).name}
             </button>
           </li>
         ))}
       </ul>
+      {lab.poolFor('crowded') !== null && (
+        <p class="help">{t('smallPool', { name: t('crowded'), count: lab.poolFor('crowded') ?? 0 })}</p>
+      )}
       <div class="experiment-size">
         <Slider
           label={t('size')}

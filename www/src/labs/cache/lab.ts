@@ -6,7 +6,7 @@ import { piecesOf } from '../shared/prompt';
 import { BLOCK_SIZE } from '../shared/token-runs';
 import type { ExperimentId } from './experiments';
 import { cellsOf, type PoolCell } from './pool';
-import { type CacheSettings, type ExperimentRun, execute, prepare, sizeLimit, sizeWithRoom } from './run';
+import { type CacheSettings, type ExperimentRun, execute, poolBlocks, prepare, sizeLimit, sizeWithRoom } from './run';
 import { type TrieStretch, trieOf } from './trie';
 
 export type PolicyName = EvictionPolicy['kind'];
@@ -39,6 +39,8 @@ export interface SavedPrefix {
   readonly restoreMs: number | null;
 }
 
+/** A pool that is soon full. */
+const SMALL_POOL_BLOCKS = 32;
 /** Pause between two looks at the cache while it changes. */
 const LOOK_MS = 120;
 /** Of a tail-aware policy: a target that a warm turn meets and a cold one of some length does not. */
@@ -108,6 +110,16 @@ export class CacheLab {
   /** The most tokens that prompts may have here. */
   limit(): number {
     return sizeLimit(this.engine.info.contextLength);
+  }
+
+  /**
+   * The pool, in blocks, that an experiment should have here; null for the one there is. Filling a large pool takes an adapter
+   * that is a processor many minutes, and shows no more.
+   */
+  poolFor(id: ExperimentId): number | null {
+    const { adapter } = this.engine.info;
+    const isSlow = id === 'crowded' && adapter.isSoftware && poolBlocks(this.engine.info) > SMALL_POOL_BLOCKS;
+    return isSlow ? SMALL_POOL_BLOCKS : null;
   }
 
   /** Shows what to expect of an experiment, then runs it. */

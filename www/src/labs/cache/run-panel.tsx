@@ -111,10 +111,17 @@ function Savings({ run }: { run: ExperimentRun }): JSX.Element | null {
   const cached = measured.reduce((sum, one) => sum + one.cachedTokens, 0);
   const prompt = measured.reduce((sum, one) => sum + one.promptTokens, 0);
   const sooner = run.requests.reduce((sum, _, index) => sum + (savedMs(run, index) ?? 0), 0);
+  // Times are what they are, busy machines included; what the tokens alone are worth says how much of it is chance.
+  const [cold] = measured;
+  const worthMs = cold && cold.promptTokens > 0 ? (cached * cold.ttftMs) / cold.promptTokens : 0;
   return (
     <Readouts label={t('saved')}>
       <Readout label={t('savedTokens')} value={formatCount(cached)} tone={cached > 0 ? 'good' : 'plain'} />
-      <Readout label={t('savedMs')} value={`${sooner < 0 ? '−' : ''}${formatMs(Math.abs(sooner))}`} />
+      <Readout
+        label={t('savedMs')}
+        value={`${sooner < 0 ? '−' : ''}${formatMs(Math.abs(sooner))}`}
+        note={t('savedWorth', { ms: formatMs(worthMs) })}
+      />
       <Readout
         label={t('hitRate')}
         value={formatPercent(prompt > 0 ? cached / prompt : 0)}

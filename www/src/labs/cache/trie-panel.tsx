@@ -16,7 +16,7 @@ export function TriePanel({ lab }: { lab: CacheLab }): JSX.Element | null {
         <p class="help">{t('trieEmpty')}</p>
       ) : (
         <ul class="trie">
-          {state.trie.map((one) => (
+          {byOwner(state.trie, [], lab.run.value).map((one) => (
             <Stretch key={one.key} stretch={one} before={[]} state={state} run={lab.run.value} />
           ))}
         </ul>
@@ -36,7 +36,7 @@ interface StretchProps {
 function Stretch({ stretch, before, state, run }: StretchProps): JSX.Element {
   const { tokens, start, numBlocks, children, isPinned, numHits } = stretch;
   const path = [...before, ...tokens];
-  const owners = (run?.requests ?? []).flatMap(({ ids }, index) => (owns(ids, path, start) ? [letter(index)] : []));
+  const owners = ownersOf(stretch, before, run).map(letter);
   const read = (ids: readonly number[]): string => ids.map((id) => state.pieces.get(id) ?? '').join('');
   const isShort = tokens.length <= 2 * SHOWN_TOKENS;
   const text = isShort ? read(tokens) : `${read(tokens.slice(0, SHOWN_TOKENS))} … ${read(tokens.slice(-SHOWN_TOKENS))}`;
@@ -53,13 +53,30 @@ function Stretch({ stretch, before, state, run }: StretchProps): JSX.Element {
       </div>
       {children.length > 0 && (
         <ul>
-          {children.map((child) => (
+          {byOwner(children, path, run).map((child) => (
             <Stretch key={child.key} stretch={child} before={path} state={state} run={run} />
           ))}
         </ul>
       )}
     </li>
   );
+}
+
+/** The prompts that a stretch is part of. */
+function ownersOf({ tokens, start }: TrieStretch, before: readonly number[], run: ExperimentRun | null): number[] {
+  const path = [...before, ...tokens];
+  return (run?.requests ?? []).flatMap(({ ids }, index) => (owns(ids, path, start) ? [index] : []));
+}
+
+/** In the order in which the prompts were sent, not that of the cache's map. */
+function byOwner(
+  all: readonly TrieStretch[],
+  before: readonly number[],
+  run: ExperimentRun | null,
+): readonly TrieStretch[] {
+  const first = (one: TrieStretch): number => ownersOf(one, before, run)[0] ?? Number.POSITIVE_INFINITY;
+  const keyed = all.map((one) => ({ one, at: first(one) }));
+  return keyed.sort((a, b) => (a.at === b.at ? 0 : a.at - b.at)).map(({ one }) => one);
 }
 
 /** Whether a prompt lies on a path: all in front of `start` is its own, and the stretch begins as it goes on. */

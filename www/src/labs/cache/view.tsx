@@ -4,11 +4,13 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { LabView } from '../../shell/lab-view';
 import { route } from '../../shell/router';
+import type { LoadSettings } from '../../state/loader';
 import { useSession } from '../../ui/context';
 import { Button } from '../../ui/kit';
 import { ProblemCard } from '../../ui/problem-card';
 import { EngineGate } from '../shared/engine-gate';
 import { t as shared } from '../shared/text';
+import { BLOCK_SIZE } from '../shared/token-runs';
 import { Controls } from './controls';
 import { ExperimentList } from './experiment-list';
 import { EXPERIMENTS, type ExperimentId } from './experiments';
@@ -43,11 +45,22 @@ export default function CacheLabView(): JSX.Element {
 function Lab({ engine, kept }: { engine: Engine; kept: Kept }): JSX.Element {
   const session = useSession();
   const lab = useMemo(() => new CacheLab(engine, kept.settings), [engine]);
+  const start = (id: ExperimentId): void => {
+    const blocks = lab.poolFor(id);
+    if (blocks === null) void lab.start(id);
+    else reload({ contextLength: blocks * BLOCK_SIZE }, id);
+  };
+  /** Loads the model for another pool, and runs an experiment again in it. */
+  const reload = (change: Partial<LoadSettings>, id: ExperimentId | null): void => {
+    kept.experiment = id;
+    void session.loadFor(change);
+  };
   useEffect(() => {
     const stop = (): void => lab.job.stop();
     session.beforeLoad.add(stop);
-    if (kept.experiment) void lab.start(kept.experiment);
+    const asked = kept.experiment;
     kept.experiment = null;
+    if (asked) start(asked);
     return () => {
       session.beforeLoad.delete(stop);
       lab.close();
@@ -58,18 +71,13 @@ function Lab({ engine, kept }: { engine: Engine; kept: Kept }): JSX.Element {
   const problem = lab.job.problem.value;
   return (
     <>
-      <ExperimentList lab={lab} />
-      {problem && <ProblemCard problem={problem} onRetry={() => lab.run.value && void lab.start(lab.run.value.id)} />}
+      <ExperimentList lab={lab} onStart={start} />
+      {problem && <ProblemCard problem={problem} onRetry={() => lab.run.value && start(lab.run.value.id)} />}
       {lab.run.value && <RunPanel run={lab.run.value} />}
       <PoolPanel lab={lab} />
       <TriePanel lab={lab} />
       <SavedPanel lab={lab} />
-      <Controls
-        lab={lab}
-        onReload={() => {
-          kept.experiment = lab.run.peek()?.id ?? null;
-        }}
-      />
+      <Controls lab={lab} onReload={(change) => reload(change, lab.run.peek()?.id ?? null)} />
       {lab.job.busy.value && (
         <div class="lab-stop">
           <Button icon="stop" onClick={() => lab.job.stop()}>
