@@ -170,6 +170,8 @@ describe(`the page offline in ${BROWSER}`, () => {
     await ready(writer);
     await (await writer.waitForSelector('.composer textarea')).type('Cut off');
     await writer.keyboard.press('Enter');
+    // A tab behind another draws no frames in Chromium, and waiting looks at every frame.
+    await watcher.bringToFront();
     const item = await watcher.waitForFunction(() =>
       [...document.querySelectorAll('.item a')].find((link) => /Cut off/.test(link.textContent)),
     );
