@@ -7,7 +7,7 @@ export default function Page() {
   const [model, setModel] = useState('loading');
   useEffect(() => {
     const controller = new AbortController();
-    const options = { contextLength: 64, autotune: false, signal: controller.signal };
+    const options = { contextLength: 64, autotune: false, share: true, signal: controller.signal };
     Engine.load('/models/tiny-llama-f16.gguf', options).then((engine) => {
       Object.assign(globalThis, { Engine, engine, kvMemory });
       setModel(engine.info.id);
