@@ -215,7 +215,8 @@ describe(`the labs in ${BROWSER}`, () => {
     assert.equal(timelines.length, 3);
     for (const rows of timelines) {
       assert.equal(rows.length, 10);
-      for (const [, , prefill, decode] of rows) assert.ok(milliseconds(prefill) > 0 && milliseconds(decode) >= 0);
+      // A clock of whole milliseconds may measure none; what was not measured is no number.
+      for (const [, , prefill, decode] of rows) assert.ok(milliseconds(prefill) >= 0 && milliseconds(decode) >= 0);
     }
     // All come at once and there are three slots: the others wait.
     const waited = timelines.map((rows) => rows.filter(([, waiting]) => milliseconds(waiting) > 0).length);
