@@ -80,6 +80,8 @@ async function installPackage() {
   const folder = path.join(consumers, 'node_modules', 'pagewise');
   await whenChanged('consumers-package', hash, path.join(folder, 'package.json'), async () => {
     fs.rmSync(folder, { recursive: true, force: true });
+    // Vite keeps what it bundled of a package by its version, which is the same as before.
+    fs.rmSync(path.join(consumers, 'node_modules', '.vite'), { recursive: true, force: true });
     fs.mkdirSync(folder, { recursive: true });
     await run('tar', ['-xzf', tarball, '-C', folder, '--strip-components', '1']);
   });
