@@ -1,6 +1,6 @@
 /** The scrolling middle of the chat: messages, or the empty state, or why nothing can run. */
-import { useSignal } from '@preact/signals';
-import type { JSX } from 'preact';
+import { type ReadonlySignal, useSignal } from '@preact/signals';
+import { Component, type JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useSession } from '../ui/context';
 import { IconButton } from '../ui/kit';
@@ -10,15 +10,15 @@ import { ProblemCard } from '../ui/problem-card';
 import { AnswerView } from './answer';
 import { useChat } from './context';
 import { Empty } from './empty';
-import { useNear } from './nearness';
+import { groupsOf, isWhole, useNear } from './nearness';
 import { QuestionView } from './question';
 import { t } from './text';
 import type { Message } from './thread';
 
 /** Closer to the end than this counts as being there. */
 const END_SLACK_PX = 48;
-/** So many messages at the end are whole from the beginning: they are what is seen first. */
-const NUM_WHOLE = 6;
+/** So many groups at the end are whole from the beginning: they are what is seen first. */
+const NUM_WHOLE_GROUPS = 2;
 
 export function Conversation(): JSX.Element {
   const chat = useChat();
@@ -80,28 +80,68 @@ export function Conversation(): JSX.Element {
         {path.length === 0 ? (
           <Start />
         ) : (
-          path.map((message, index) => (
-            <MessageView key={message.id} message={message} fromEnd={path.length - 1 - index} />
+          groupsOf(path).map((group, index, all) => (
+            <Group key={group[0]?.id} messages={group} isEnd={index >= all.length - NUM_WHOLE_GROUPS} last={last} />
           ))
         )}
         {last && <BetweenTurns last={last} />}
       </div>
-      {path.length > 0 && !isAtEnd.value && (
-        <div class="to-end">
-          <IconButton icon="down" label={t('toEnd')} onClick={scrollToEnd} />
-        </div>
-      )}
+      {path.length > 0 && <ToEnd isAtEnd={isAtEnd} onClick={scrollToEnd} />}
     </section>
   );
 }
 
-function MessageView({ message, fromEnd }: { message: Message; fromEnd: number }): JSX.Element {
-  const element = useRef<HTMLElement>(null);
-  const isWhole = useNear(element, fromEnd < NUM_WHOLE);
+/** On its own, so that coming to the end and leaving it draws nothing else again. */
+function ToEnd({ isAtEnd, onClick }: { isAtEnd: ReadonlySignal<boolean>; onClick: () => void }): JSX.Element | null {
+  if (isAtEnd.value) return null;
   return (
-    <article ref={element} class={message.role === 'user' ? 'turn mine' : 'turn'}>
-      {isWhole ? <Whole message={message} isLast={fromEnd === 0} /> : <Outline message={message} />}
-    </article>
+    <div class="to-end">
+      <IconButton icon="down" label={t('toEnd')} onClick={onClick} />
+    </div>
+  );
+}
+
+interface GroupProps {
+  readonly messages: readonly Message[];
+  /** Whether it is what is seen first: its messages are whole from the beginning. */
+  readonly isEnd: boolean;
+  readonly last: Message | undefined;
+}
+
+/**
+ * Neighbouring messages, which come near together: the browser watches a few groups, not a thousand messages. Drawn again only
+ * when one of its messages is another, or is the last no more.
+ */
+class Group extends Component<GroupProps> {
+  override shouldComponentUpdate({ messages, isEnd, last }: GroupProps): boolean {
+    const before = this.props;
+    const isSame =
+      messages.length === before.messages.length && messages.every((one, at) => one === before.messages[at]);
+    const hadLast = before.last !== undefined && before.messages.includes(before.last);
+    return !isSame || isEnd !== before.isEnd || (last !== before.last && (hadLast || messages.at(-1) === last));
+  }
+
+  render(): JSX.Element {
+    const { messages, isEnd, last } = this.props;
+    return <Turns messages={messages} isEnd={isEnd} last={last} />;
+  }
+}
+
+function Turns({ messages, isEnd, last }: GroupProps): JSX.Element {
+  const element = useRef<HTMLDivElement>(null);
+  const wholeness = useNear(element, messages.length, isEnd);
+  return (
+    <div ref={element} class="turns">
+      {messages.map((message, index) => (
+        <article key={message.id} class={message.role === 'user' ? 'turn mine' : 'turn'}>
+          {isWhole(wholeness, index, messages.length) || message === last ? (
+            <Whole message={message} isLast={message === last} />
+          ) : (
+            <Outline message={message} />
+          )}
+        </article>
+      ))}
+    </div>
   );
 }
 
