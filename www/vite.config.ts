@@ -70,6 +70,8 @@ export default defineConfig(({ mode }) => {
       setupFiles: ['tests/setup.ts'],
       include: ['tests/**/*.test.{ts,tsx}'],
       restoreMocks: true,
+      // A test that waits without end fails; a busy machine may take its time.
+      testTimeout: 60_000,
     },
   };
 });

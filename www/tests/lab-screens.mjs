@@ -3,16 +3,6 @@
 const MODEL = 'smollm2-135m-instruct';
 const query = `?model=${MODEL}`;
 
-/** The pictures in docs/screenshots. */
-export const LAB_PICTURES = [
-  'lab-cache-desktop-light',
-  'lab-batching-desktop-light',
-  'lab-floor-desktop-light',
-  'lab-memory-desktop-light',
-  'lab-doctor-desktop-light',
-  'lab-documents-desktop-light',
-];
-
 const experiment = (id) => ({
   query,
   hash: `#/labs/cache?experiment=${id}`,

@@ -3,7 +3,7 @@
  * language, on a desktop and a phone, light and dark.
  * Usage: node tests/screenshots.mjs [folder]   (ONLY=chat,settings takes some; SIZES, SCHEMES, LANGS too)
  * --quick checks every state light and dark, on a desktop and the narrowest phone, each language on both and in both: for CI.
- * Without a folder every state is checked and the few that the documentation shows go to docs/screenshots.
+ * Pictures are taken where a folder for them is given; those of the README are taken by pictures.mjs.
  * Fails on an accessibility violation, a page error, or anything that the content security policy refused.
  */
 
@@ -22,21 +22,9 @@ import { STATES } from './states.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const quick = process.argv.includes('--quick');
 const folder = process.argv.slice(2).find((one) => !one.startsWith('--'));
-const outDir = folder ?? join(here, '../../docs/screenshots');
 
 const SCHEMES = ['light', 'dark'];
 const LANGS = ['en', 'zh'];
-/** The pictures in docs/screenshots. */
-const KEPT = new Set([
-  'empty-desktop-light',
-  'chat-desktop-light',
-  'chat-desktop-dark',
-  'chat-phone-dark',
-  'loading-phone-light',
-  'settings-desktop-light',
-  'out-of-memory-desktop-light',
-]);
-
 /** What CI looks at: every pair of size, scheme and language is among them. */
 const QUICK_LOOKS = [
   { size: 'desktop', scheme: 'light', lang: 'en' },
@@ -69,7 +57,7 @@ async function visit(browser, origin, name, looks, problems) {
       const label = labelOf(name, look);
       await change(look);
       if (STATES[name].isTall) await change(look, await columnHeight(page));
-      if (folder || (KEPT.has(label) && !quick)) await shoot(join(outDir, `${label}.png`));
+      if (folder) await shoot(join(folder, `${label}.png`));
       const found = [...(await accessibility(page)), ...(await overflow(page))];
       problems.push(...found.map((text) => `${label}: ${text}`));
     }
@@ -86,7 +74,7 @@ await build({
   logLevel: 'warn',
   build: { outDir: root, emptyOutDir: true },
 });
-await mkdir(outDir, { recursive: true });
+if (folder) await mkdir(folder, { recursive: true });
 const server = await serve(root);
 const browser = await puppeteer.launch({
   executablePath: await ensureBrowser('chromium'),
@@ -118,5 +106,5 @@ try {
   await rm(root, { recursive: true });
 }
 for (const problem of problems) console.error(problem);
-console.log(`${numChecked} screens checked, pictures are in ${outDir}, problems: ${problems.length}`);
+console.log(`${numChecked} screens checked, problems: ${problems.length}`);
 process.exitCode = problems.length === 0 ? 0 : 1;

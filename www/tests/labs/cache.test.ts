@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { expect as expectation } from '../../src/labs/cache/expectation';
 import { EXPERIMENTS, requestsOf } from '../../src/labs/cache/experiments';
+import { CacheLab } from '../../src/labs/cache/lab';
 import { cellsOf, summarise } from '../../src/labs/cache/pool';
 import { blocksOf } from '../../src/labs/cache/room';
 import {
@@ -152,6 +153,23 @@ describe('an experiment', () => {
       code: 'cancelled',
     });
     expect(stopped).not.toHaveBeenCalled();
+  });
+});
+
+describe('the lab', () => {
+  it('wants a small pool for what fills it, where that would take minutes', async () => {
+    const poolOf = async (contextLength: number, isSoftware: boolean): Promise<number | null> => {
+      const engine = await Engine.load('smollm2-135m-instruct', { contextLength });
+      Object.assign(engine.info.adapter, { isSoftware });
+      const lab = new CacheLab(asEngine(engine));
+      const blocks = lab.poolFor('crowded');
+      expect(lab.poolFor('same')).toBeNull();
+      lab.close();
+      return blocks;
+    };
+    expect(await poolOf(2048, true)).toBe(32);
+    expect(await poolOf(512, true)).toBeNull();
+    expect(await poolOf(2048, false)).toBeNull();
   });
 });
 

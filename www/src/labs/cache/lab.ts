@@ -65,7 +65,9 @@ export class CacheLab {
     const { adapter, contextLength } = engine.info;
     // A GPU that is a processor takes seconds for what others do at once.
     const tokens = Math.min(adapter.isSoftware ? 160 : 768, sizeWithRoom('same', contextLength));
-    this.settings = signal({ enabled: true, ttlSeconds: null, pin: false, policy: 'lru', tokens, ...kept });
+    const settings = { enabled: true, ttlSeconds: null, pin: false, policy: 'lru' as const, tokens, ...kept };
+    this.settings = signal(settings);
+    Object.assign(kept, settings);
     if (kept.policy) void engine.cache.setPolicy(this.policy(kept.policy)).catch(() => undefined);
     const ends = [engine.cache.onEvent(() => this.look()), engine.onStep(() => this.look())];
     this.endListening = () => {
