@@ -14,7 +14,7 @@ const outDir = process.argv[2] ?? fileURLToPath(new URL('../../docs/screenshots'
 const WIDTH = 1280;
 const HEIGHT = 800;
 /** What a README shows of a long page. */
-const MOST_HEIGHT = 1900;
+const MOST_HEIGHT = 1800;
 const QUESTION = 'Write a Python function that adds up a list of numbers, and explain it in two sentences.';
 
 await mkdir(outDir, { recursive: true });
@@ -52,7 +52,7 @@ async function shoot(name, height = HEIGHT) {
   await page.setViewport({ width: WIDTH, height: Math.min(height, MOST_HEIGHT) });
   // Plots are drawn anew for another size.
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  await page.screenshot({ path: join(outDir, `${name}.webp`), type: 'webp', quality: 80 });
+  await page.screenshot({ path: join(outDir, `${name}.webp`), type: 'webp', quality: 75 });
   await page.setViewport({ width: WIDTH, height: HEIGHT });
   console.log(name);
 }

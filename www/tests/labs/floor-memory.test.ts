@@ -1,9 +1,11 @@
 /** The latency floor and the memory calculator: numbers that can be checked by hand. */
+
 import { describe, expect, it } from 'vitest';
 import { bandwidthOf } from '../../src/labs/floor/bandwidth';
 import { FloorLab } from '../../src/labs/floor/lab';
 import { contextsFor } from '../../src/labs/floor/measure';
 import { floorOf, kvBytesIn } from '../../src/labs/floor/model';
+import { batchText } from '../../src/labs/floor/panels';
 import { calculate, contextsUpTo, growth, type MemoryInput } from '../../src/labs/memory/calculate';
 import { PRESETS, presetOf } from '../../src/labs/memory/presets';
 
@@ -130,5 +132,17 @@ describe('memory', () => {
   it('has presets from 135M to 70B, in heads that divide', () => {
     expect([PRESETS[0]?.name, PRESETS.at(-1)?.name]).toEqual(['SmolLM2 135M', 'Llama 3.3 70B']);
     for (const { heads, kvHeads } of PRESETS) expect(heads % kvHeads).toBe(0);
+  });
+});
+
+describe('what is said of several answers at once', () => {
+  const point = (batch: number, ms: number) => ({ kv: 'f16' as const, contextTokens: 64, batch, ms });
+
+  it('follows from what was measured', () => {
+    expect(batchText([point(1, 10), point(4, 16)])).toBe(
+      'Measured here: 4 answers together come 2.5 times as fast as one.',
+    );
+    expect(batchText([point(1, 10), point(4, 50)])).toMatch(/^Measured here: .* 0\.8 times .*limit on this device/);
+    expect(batchText([])).toBe('');
   });
 });

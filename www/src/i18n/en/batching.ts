@@ -4,6 +4,8 @@ export const batching = {
   workload: 'Workload',
   simulatedLead:
     'Simulated: the engine’s own scheduler on a machine that is only described. The same sliders give the same result on every device.',
+  liveSoftware:
+    'WebGPU computes on the processor here: arithmetic is the limit, so steps with more tokens take longer, batches gain little and chunks cost. Look at who waits for whom; on a graphics card the times follow.',
   liveLead: 'Live: the same kind of workload, sent to the model on this device. It is loaded again for each way.',
   place: 'Machine',
   server: 'Server: 8B on an H100',

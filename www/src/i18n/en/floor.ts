@@ -41,6 +41,15 @@ export const floor = {
   batchLead:
     'A step reads the weights once, however many answers are in it. So each answer is hardly slower, and all together are much faster, until arithmetic is the limit.',
   batchPlot: 'Time between the tokens of each answer, for one and several answers at once',
+  batchPays: {
+    one: 'Measured here: {count} answer comes {factor} times as fast as one.',
+    other: 'Measured here: {count} answers together come {factor} times as fast as one.',
+  },
+  batchNot: {
+    one: 'Measured here: {count} answer comes {factor} times as fast as one.',
+    other:
+      'Measured here: {count} answers together come {factor} times as fast as one. Arithmetic is the limit on this device already, or something else kept it busy.',
+  },
   answers: { one: '{count} answer', other: '{count} answers' },
   throughput: 'All answers together',
   streaming: 'What streaming changes',

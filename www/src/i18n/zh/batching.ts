@@ -6,6 +6,8 @@ export const batching: Translation<typeof en> = {
   lead: '许多用户，一块 GPU。同样的请求用三种方式服务；不同的只是谁可以在何时加入一个步骤。',
   workload: '工作负载',
   simulatedLead: '模拟：引擎自己的调度器运行在一台只有描述的机器上。同样的滑块在任何设备上结果都相同。',
+  liveSoftware:
+    'WebGPU 在这里用处理器计算：瓶颈是运算，token 多的步骤更慢，批处理收益很小，分块反而有开销。请看谁在等谁；在显卡上，时间才会随之改善。',
   liveLead: '实测：把同类负载发给这台设备上的模型。每种方式都会重新加载一次模型。',
   place: '机器',
   server: '服务器：H100 上的 8B',

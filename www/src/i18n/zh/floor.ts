@@ -41,6 +41,11 @@ export const floor: Translation<typeof en> = {
   batch: '同时生成多个回答',
   batchLead: '一步里不管有多少个回答，权重只读一次。所以每个回答几乎不变慢，合起来却快得多，直到运算成为瓶颈。',
   batchPlot: '同时生成一个和多个回答时，每个回答的 token 间隔',
+  batchPays: { other: '本机实测：{count} 个回答合起来的速度是一个的 {factor} 倍。' },
+  batchNot: {
+    other:
+      '本机实测：{count} 个回答合起来的速度是一个的 {factor} 倍。这台设备的瓶颈已经是运算，或者它当时还忙着别的事。',
+  },
   answers: { other: '{count} 个回答' },
   throughput: '所有回答合计',
   streaming: '流式改变了什么',

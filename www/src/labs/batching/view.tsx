@@ -36,6 +36,7 @@ export default function BatchingLabView(): JSX.Element {
       {isLive && state.kind === 'loading' && <LoadingCard state={state} />}
       {isLive && state.kind === 'failed' && <ProblemCard problem={state.problem} onRetry={() => void lab.runLive()} />}
       {problem && <ProblemCard problem={problem} onRetry={() => void (isLive ? lab.runLive() : lab.simulate())} />}
+      {isLive && session.engine.value?.info.adapter.isSoftware && <p class="warning">{t('liveSoftware')}</p>}
       <FiguresPanel results={results} />
       {MODES.map((mode) => {
         const result = results[mode];

@@ -126,8 +126,23 @@ export function BatchPanel(props: PanelProps): JSX.Element | null {
           <Readout key={batch} label={t('answers', { count: batch })} value={formatRate((1000 * batch) / ms)} />
         ))}
       </Readouts>
+      <p class="help">{batchText(batches)}</p>
     </Panel>
   );
+}
+
+/** All answers together have to be this much faster before the text says that it pays. */
+const PAYS = 1.2;
+
+/** What was measured, in words: the lead says what should be, and a busy or software adapter may show otherwise. */
+export function batchText(batches: readonly Point[]): string {
+  const [one, most] = [batches[0], batches.at(-1)];
+  if (!one || !most) return '';
+  const factor = (most.batch * one.ms) / (most.ms * one.batch);
+  const count = most.batch;
+  return factor >= PAYS
+    ? t('batchPays', { count, factor: formatFixed(factor, 1) })
+    : t('batchNot', { count, factor: formatFixed(factor, 1) });
 }
 
 /** What streaming changes. */
