@@ -52,6 +52,8 @@ async function shoot(name, height = HEIGHT) {
   await page.setViewport({ width: WIDTH, height: Math.min(height, MOST_HEIGHT) });
   // Plots are drawn anew for another size.
   await new Promise((resolve) => setTimeout(resolve, 1500));
+  // Where the keyboard is shows only to who uses it.
+  await page.evaluate(() => document.activeElement?.blur());
   await page.screenshot({ path: join(outDir, `${name}.webp`), type: 'webp', quality: 75 });
   await page.setViewport({ width: WIDTH, height: HEIGHT });
   console.log(name);
