@@ -97,6 +97,18 @@ async function batching() {
   await shoot('lab-batching', await columnHeight(page));
 }
 
+async function documents() {
+  await open('#/labs/documents', '.experiment');
+  await (await page.waitForSelector('.documents ~ .actions button')).evaluate((button) => button.click());
+  await page.waitForSelector('.experiment:enabled');
+  await page.type('input[type=search]', await page.$eval('input[type=search]', (input) => input.placeholder));
+  await page.waitForSelector('.hit');
+  await page.$eval('.experiment', (button) => button.click());
+  await page.waitForSelector('.orders[data-done=true]');
+  await page.waitForSelector('.experiment:enabled');
+  await shoot('lab-documents', await columnHeight(page));
+}
+
 async function rest() {
   await open('#/labs/memory', '.uplot canvas');
   await shoot('lab-memory', await columnHeight(page));
@@ -107,7 +119,17 @@ async function rest() {
 
 await page.setViewport({ width: WIDTH, height: HEIGHT });
 try {
-  for (const take of [chat, cache, floor, batching, rest]) await take();
+  // ONLY=lab-documents,chat takes some; those without a model of their own need the chat's.
+  const all = {
+    chat,
+    'lab-cache': cache,
+    'lab-floor': floor,
+    'lab-batching': batching,
+    rest,
+    'lab-documents': documents,
+  };
+  const only = process.env.ONLY?.split(',') ?? Object.keys(all);
+  for (const [name, take] of Object.entries(all)) if (only.includes(name)) await take();
 } finally {
   await close();
   await server.close();
