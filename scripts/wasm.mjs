@@ -22,6 +22,8 @@ const MODULES = {
   grammar: {
     cargo: ['rustc', '--package', 'pagewise-grammar', '--lib', '--crate-type', 'cdylib'],
     compiled: 'pagewise_grammar.wasm',
+    // It can be started anew where a grammar has made it crash; what was made before is known as such.
+    glue: ['--experimental-reset-state-function'],
     // llguidance's interface to C, which would keep code that nobody calls.
     dropped: /^llg_/,
     limits: { raw_bytes: 1_850_000, brotli_bytes: 480_000 },
@@ -58,10 +60,10 @@ async function compile() {
   await ensureRust();
   const bindgen = await ensureWasmBindgen();
   fs.rmSync(wasmOut, { recursive: true, force: true });
-  for (const [name, { cargo, compiled, dropped }] of Object.entries(MODULES)) {
+  for (const [name, { cargo, compiled, glue = [], dropped }] of Object.entries(MODULES)) {
     await run('cargo', [...cargo, '--profile', 'wasm', '--target', TARGET], { cwd: root });
     const file = path.join(target, TARGET, 'wasm', compiled);
-    const out = ['--target', 'web', '--out-name', name, '--out-dir', wasmOut];
+    const out = ['--target', 'web', '--out-name', name, '--out-dir', wasmOut, ...glue];
     await run(path.join(bindgen, 'wasm-bindgen'), [...out, file]);
     if (dropped !== undefined) await dropExports(fileOf(name), dropped);
     const features = FEATURES.map((feature) => `--enable-${feature}`);

@@ -76,5 +76,7 @@ export function schemaJson(schema: unknown, field: string): string {
   } catch (cause) {
     throw bad(`${field}: it cannot be written as JSON (${cause})`);
   }
+  // A `toJSON` of its own may say that there is nothing.
+  if (json === undefined) throw bad(`${field}: it cannot be written as JSON`);
   return json;
 }

@@ -79,7 +79,12 @@ export async function probeAdapter(scope: GpuScope): Promise<AdapterProbe> {
         : 'this browser has no WebGPU, or it is switched off';
     throw new PagewiseError('no_webgpu', why);
   }
-  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+  let adapter: GPUAdapter | null;
+  try {
+    adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
+  } catch (cause) {
+    throw new PagewiseError('no_webgpu', `the browser gives no GPU adapter: ${cause}`, { cause });
+  }
   if (adapter === null) {
     throw new PagewiseError('no_webgpu', 'the browser has WebGPU but no GPU adapter that it allows pages to use');
   }

@@ -70,6 +70,7 @@ describe('response_format, grammar and regex', () => {
       [withSchema({ name: 'a', schema: [] }), 'response_format.json_schema.schema:'],
       [withSchema({ name: 'a', schema: new Map() }), 'response_format.json_schema.schema:'],
       [withSchema({ name: 'a', schema: { const: 1n } }), 'response_format.json_schema.schema:'],
+      [withSchema({ name: 'a', schema: { toJSON: () => undefined } }), 'response_format.json_schema.schema:'],
       [withSchema({ name: 'a', schema, strict: 1 }), 'response_format.json_schema.strict:'],
       [withSchema({ name: 'a', schema, lenient: true }), 'response_format.json_schema.lenient'],
       [{ grammar: '' }, 'grammar:'],

@@ -42,6 +42,8 @@ describe('probeAdapter', () => {
     await expect(probeAdapter({ navigator: {} })).rejects.toMatchObject(failure(/no WebGPU/));
     await expect(probeAdapter({ navigator: {}, isSecureContext: false })).rejects.toMatchObject(failure(/https/));
     await expect(probeAdapter(scope(null))).rejects.toMatchObject(failure(/adapter/));
+    const refuses = { gpu: { requestAdapter: () => Promise.reject(new Error('the GPU process is gone')) } };
+    await expect(probeAdapter({ navigator: refuses })).rejects.toMatchObject(failure(/the GPU process is gone/));
   });
 });
 

@@ -120,7 +120,7 @@ impl WasmEngine {
 
     /// Gives it what compiles constraints, before the first request that has one.
     #[wasm_bindgen(js_name = useGrammars)]
-    pub fn use_grammars(&mut self, module: &GrammarModule) -> Result<(), JsValue> {
+    pub fn use_grammars(&mut self, module: GrammarModule) -> Result<(), JsValue> {
         self.engine.set_grammar_compiler(Box::new(JsCompiler::new(module, &self.tokenizer)?));
         Ok(())
     }

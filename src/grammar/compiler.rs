@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::any_of::AnyOf;
 use super::limits::{MAX_BYTES, MAX_NESTING, parser_limits};
-use super::matcher::{Guide, first_line};
+use super::matcher::{Guide, first_line, says_that_nothing_may_come};
 use super::schema::{Checked, blame, check, with_style};
 use super::vocabulary::{Encode, environment};
 use super::{Compile, Constraint, GrammarError, Match, Result, Schema, Vocabulary};
@@ -54,6 +54,9 @@ impl GrammarCompiler {
             // Whether anything can be said at all.
             None => match matcher.compute_mask() {
                 Ok(_) => Ok(matcher),
+                Err(error) if says_that_nothing_may_come(&error) => {
+                    Err("it allows no text, not even an empty one".into())
+                }
                 Err(error) if matcher.is_error() => Err(first_line(&error.to_string()).to_owned()),
                 Err(_) => Ok(matcher),
             },

@@ -3,7 +3,8 @@
 //! A crate of its own, because few requests need it and its code is a quarter of the engine's: a page loads it, as a second
 //! WebAssembly module, with the first request that has a [`Constraint`]. Programs link it. The engine knows the two traits
 //! below and not who implements them. Grammars themselves are `llguidance`'s; what is ours is what it is asked and what it
-//! may cost. The invariant to remember: a mask that is not empty allows only what can still become a whole answer.
+//! may cost. The invariant to remember: an answer that ends by itself is whole. A mask that is not empty allows only what can
+//! still become one, unless a rule leads to itself for ever: then there is an error at that place.
 
 #[cfg(feature = "compiler")]
 mod any_of;

@@ -8,6 +8,9 @@ pub(super) const MAX_BYTES: usize = 256 << 10;
 pub(super) const MAX_DEPTH: usize = 64;
 /// Schemas within a schema.
 pub(super) const MAX_SCHEMAS: usize = 10_000;
+/// Properties of a schema: each takes stack, of which a browser's worker has little. Of optional ones it is `parser_limits` that
+/// allows about 500.
+pub(super) const MAX_PROPERTIES: usize = 1000;
 /// Brackets within each other in a grammar or an expression: each level takes stack.
 pub(super) const MAX_NESTING: usize = 64;
 /// Items, properties and characters that a schema may count.

@@ -33,9 +33,15 @@ impl Match for Guide {
         if self.matcher.is_stopped() && !self.matcher.is_error() {
             return Ok(Vec::new());
         }
+        // Afterwards it can no longer be asked.
+        let may_end = self.matcher.is_accepting().unwrap_or_default();
         match self.matcher.compute_mask() {
             Ok(mask) => Ok(mask.as_slice().iter().copied().take(self.num_words).collect()),
-            Err(error) if error.to_string().starts_with(NOTHING_MAY_COME) => Ok(Vec::new()),
+            Err(error) if says_that_nothing_may_come(&error) && may_end => Ok(Vec::new()),
+            // Rules may lead to one that derives nothing (`a: "x" a`), which llguidance sees only there.
+            Err(error) if says_that_nothing_may_come(&error) => {
+                Err(GrammarError("it cannot go on (nothing that begins like this is a whole answer)".into()))
+            }
             Err(error) => Err(self.error(&error)),
         }
     }
@@ -53,6 +59,11 @@ impl Match for Guide {
         // States that one answer makes count against its own limit only.
         Box::new(Self { matcher: self.matcher.deep_clone(), ..*self })
     }
+}
+
+/// Whether an error is that of a matcher that has nothing to say.
+pub(super) fn says_that_nothing_may_come(error: &impl std::fmt::Display) -> bool {
+    error.to_string().starts_with(NOTHING_MAY_COME)
 }
 
 /// What llguidance says, without what it adds for its own developers and of the references that it followed.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::limits::{MAX_BYTES, MAX_COUNT, MAX_DEPTH, MAX_SCHEMAS};
+use super::limits::{MAX_BYTES, MAX_COUNT, MAX_DEPTH, MAX_PROPERTIES, MAX_SCHEMAS};
 use super::references::{original, resolve, target, without_escapes};
 use super::{ANNOTATIONS, GrammarError, Result, Schema};
 
@@ -213,6 +213,11 @@ impl<'a> Walk<'a> {
         }
         if COUNTS.contains(&key) && value.as_u64().is_some_and(|count| count > MAX_COUNT) {
             return Err(self.error(here, format_args!("{value} asked, at most {MAX_COUNT} allowed")));
+        }
+        if let ("properties", Some(num)) = (key, value.as_object().map(Map::len))
+            && num > MAX_PROPERTIES
+        {
+            return Err(self.error(here, format_args!("{num} properties asked, at most {MAX_PROPERTIES} allowed")));
         }
         if key == "format" && !value.as_str().is_some_and(|format| FORMATS.contains(&format)) {
             let supported = FORMATS.join(", ");

@@ -144,6 +144,25 @@ for (const [where, share, role] of KINDS) {
       assert.deepEqual([choice.message.content, choice.finish_reason], [whole.message.content, 'stop']);
     });
 
+    test('a grammar that crashes its compiler ends its own request, and the next one finds a new compiler', async () => {
+      const found = await run(tab, async ({ engine }) => {
+        const ask = (params) => engine().completions.create({ prompt: [5, 6, 7], max_tokens: 20, ...params });
+        const texts = [];
+        for (let round = 0; round < 2; round++) {
+          // A panic of llguidance's, in whose place a grammar too large for the stack would do.
+          const crashing = ask({ grammar: 'start: a "x"\na[lazy]: /.*/' });
+          texts.push(await crashing.catch(({ code, message }) => `${code} ${message}`));
+          const { choices } = await ask({ regex: '(yes|no)!' });
+          texts.push(choices[0].text);
+        }
+        return texts;
+      });
+      for (const at of [0, 2]) {
+        assert.match(found[at], /^bad_request the compiler of constraints failed/);
+        assert.match(found[at + 1], /^(yes|no)!$/);
+      }
+    });
+
     /** Names of the functions that are called; all arguments are right. */
     const called = ({ message }) =>
       message.tool_calls.map(({ id, function: { name, arguments: text } }) => {

@@ -261,8 +261,23 @@ fn errors_name_the_place() {
     assert!(refusal(regex("a(")).starts_with("regex: "));
     assert!(refusal(lark("start: missing")).starts_with("grammar: "));
     assert!(refusal(lark("")).starts_with("grammar: "));
+    for nothing in [regex(r"[^\s\S]"), lark("start: start")] {
+        assert!(refusal(nothing).ends_with(": it allows no text, not even an empty one"));
+    }
     let both = Request { allowed_token_ids: Some(vec![97]), ..constrained(regex("a"), 4, 0) };
     assert!(setup(true).engine.submit(both, 0.0).unwrap_err().to_string().contains("allowed_token_ids"));
+}
+
+#[test]
+fn a_dead_end_is_an_error_and_no_complete_answer() {
+    let endless =
+        r##"{"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1, "$defs": {"a": {"$ref": "#/$defs/a"}}}"##;
+    for constraint in [lark("start: \"x\" a\na: a"), lark("start: \"x\" B\nB: /[^\\s\\S]/"), json_schema(endless)] {
+        let answer = setup(true).answer(&constrained(constraint, 40, 0));
+        let error = answer.error.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert!(error.contains("cannot go on"), "{:?}: {error}", answer.text);
+        assert_eq!(answer.reason(), None);
+    }
 }
 
 #[test]
@@ -292,6 +307,9 @@ fn hostile_constraints_are_refused_at_once() {
     let chain = format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d500": {{}}}}}}"##, chain.join(","));
     assert!(refused(json_schema(&chain)).contains("deep"));
     assert!(refused(json_schema(&" ".repeat(300_000))).contains("bytes"));
+    let properties: Vec<_> = (0..1001).map(|i| format!(r#""p{i}": {{}}"#)).collect();
+    let many = refused(json_schema(&format!(r#"{{"properties": {{{}}}}}"#, properties.join(","))));
+    assert!(many.contains("schema/properties: 1001 properties asked, at most 1000"), "{many}");
     assert!(refused(regex(&"(".repeat(5000))).contains("deep"));
     assert!(refused(lark(&format!("start: {}", "(".repeat(5000)))).contains("deep"));
     // What multiplies out.
