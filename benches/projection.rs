@@ -1,8 +1,7 @@
 //! Times matrix kernels alone, for each way of choosing them, on every adapter there is.
 //!
 //! `cargo bench --bench projection [-- ADAPTER-NAME-PART [TUNING-NAME-PART]]` prints giga multiply-adds per second for the
-//! shapes of SmolLM2-135M: one row (decode; with 2 and with 4 weight rows a lane, and normalised on the way), and 32 rows
-//! (prefill).
+//! shapes of SmolLM2-135M: one row (decode; with 2 and with 4 weight rows a lane, and normalised on the way), 4 rows (a small batch), and 32 (prefill).
 #![allow(clippy::unwrap_used, reason = "benchmark")]
 
 use std::rc::Rc;
@@ -42,9 +41,9 @@ fn main() {
                 let gpu = gpu.clone().with_tuning(Tuning { rows_per_lane, ..tuning });
                 [false, true].map(|is_normed| rate(&gpu, format, [1, n, k], epilogue, is_normed))
             });
-            let many = rate(&gpu, format, [32, n, k], epilogue, false);
+            let [several, many] = [4, 32].map(|rows| rate(&gpu, format, [rows, n, k], epilogue, false));
             println!(
-                "  {} {n} x {k} {epilogue:?}: 1 row {few:.2?} ([2, 4] a lane: [plain, normalised]), 32 rows {many:.2} GMAC/s",
+                "  {} {n} x {k} {epilogue:?}: 1 row {few:.2?} ([2, 4] a lane: [plain, normalised]), 4 rows {several:.2}, 32 rows {many:.2} GMAC/s",
                 format.name()
             );
         }

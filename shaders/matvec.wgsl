@@ -1,4 +1,5 @@
-// y[t, n] = sum over k of W[n, k] * x[t, k], for few rows t: bound by reading W, which is decoded in registers.
+// y[t, n] = sum over k of W[n, k] * x[t, k], for one row t: bound by reading W, which is decoded in registers. More rows take
+// matmul_few.wgsl or another; here each would read W again.
 //
 // A lane takes ROWS (2 or 4) weight rows at once, so that each quad of x is read once for all of them. They come in
 // pairs: rows n and n + 1, or, when gated, row n of the gate and row n of the up-projection, which lies N rows further on.

@@ -32,14 +32,14 @@ fn a_choice_is_measured_once_and_then_remembered() {
     let measured = block_on(autotune(gpu(), &config, &gguf, Precision::Full, None, NO_HURRY)).unwrap();
     assert_eq!(measured.source, TuningSource::Measured);
     let names: Vec<_> = measured.timings.iter().map(|timing| timing.name.as_str()).collect();
-    assert_eq!(names[0], table.few_rows_name(), "the table's choice is timed first");
+    assert_eq!(names[0], table.one_row_name(), "the table's choice is timed first");
     assert!(names.contains(&table.many_rows_name().as_str()) && names.len() > 2, "{names:?}");
     assert_eq!(BTreeSet::from_iter(&names).len(), names.len(), "nothing is timed twice: {names:?}");
     assert!(measured.timings.iter().all(|timing| timing.ms > 0.0));
     assert!(names.contains(&measured.choice.few_rows.as_str()) && names.contains(&measured.choice.many_rows.as_str()));
     // Nothing was replaced by what is no faster.
     let ms = |name: &str| measured.timings.iter().find(|timing| timing.name == name).unwrap().ms;
-    assert!(ms(&measured.choice.few_rows) <= ms(&table.few_rows_name()));
+    assert!(ms(&measured.choice.few_rows) <= ms(&table.one_row_name()));
     assert!(ms(&measured.choice.many_rows) <= ms(&table.many_rows_name()));
 
     let text = serde_json::to_string(&measured.choice).unwrap();
@@ -60,9 +60,9 @@ fn what_is_remembered_must_name_candidates_of_today() {
         let choice = Choice { few_rows: few.to_owned(), many_rows: many.to_owned() };
         serde_json::to_string(&choice).unwrap()
     };
-    let rounding = choice(&table.few_rows_name(), "tiles in bytes");
+    let rounding = choice(&table.one_row_name(), "tiles in bytes");
     let texts =
-        ["", "{}", "[1]", &choice("7 of 9 lanes", "registers"), &choice(&table.few_rows_name(), "magic"), &rounding];
+        ["", "{}", "[1]", &choice("7 of 9 lanes", "registers"), &choice(&table.one_row_name(), "magic"), &rounding];
     for text in texts {
         let tuned = block_on(autotune(gpu(), &config, &gguf, Precision::Full, Some(text), NO_HURRY)).unwrap();
         assert_eq!(tuned.source, TuningSource::Measured, "{text}");
@@ -88,7 +88,7 @@ fn keys_tell_devices_models_and_precisions_apart() {
     let (gemma, gemma_config) = open("tiny-gemma3");
     let baseline = block_on(Gpu::open(&GpuOptions { baseline: true, ..GpuOptions::default() })).unwrap();
     assert_eq!(baseline.subgroup_lanes(), 1);
-    assert!(baseline.tuning().few_rows_candidates(1, true).iter().all(|way| way.matvec.reduce != Reduce::Subgroup));
+    assert!(baseline.tuning().one_row_candidates(1, true).iter().all(|way| way.matvec.reduce != Reduce::Subgroup));
     let keys = [
         tuning_key(&gpu(), &llama_config, &llama, Precision::Full),
         tuning_key(&gpu(), &llama_config, &llama, Precision::Fast),

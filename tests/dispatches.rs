@@ -20,7 +20,7 @@ const F32_VALUE: u32 = 6;
 fn stems(graph: &Graph) -> Vec<&'static str> {
     let step = Step { num_tokens: 1, num_rows: 1, ..Step::default() };
     let dispatches = graph.recording.dispatches().iter();
-    let in_layers = dispatches.filter(|d| d.class.runs(&step) && d.class != RowClass::Few(Rows::Sampled));
+    let in_layers = dispatches.filter(|d| d.class.runs(&step) && d.class != RowClass::one(Rows::Sampled));
     in_layers.map(|d| d.kernel.shader().stem).collect()
 }
 

@@ -83,12 +83,12 @@ fn the_cases_cover_every_kernel_and_piece() {
         let pieces = variants.iter().filter(|v| v.shader.stem == stem).filter_map(|v| v.shader.format);
         pieces.collect::<BTreeSet<_>>()
     };
-    for stem in ["matvec", "matmul", "matmul_tile", "embed"] {
+    for stem in ["matvec", "matmul", "matmul_few", "matmul_tile", "embed"] {
         assert_eq!(formats_of(stem).len(), Format::ALL.len(), "formats of {stem}");
     }
     let packable = Format::ALL.into_iter().filter(|format| format.wgsl().contains("fn load_packed("));
     assert_eq!(formats_of("matmul_int8"), packable.map(Format::wgsl).collect(), "formats of matmul_int8");
-    for stem in ["matvec", "rms_norm", "rms_norm_add", "rope_store", "attention", "attend_split"] {
+    for stem in ["matvec", "matmul_few", "rms_norm", "rms_norm_add", "rope_store", "attention", "attend_split"] {
         for reduce in Reduce::ALL {
             let is_there = variants.iter().any(|v| v.shader.stem == stem && v.shader.reduce == Some(reduce));
             assert!(is_there, "{stem} with {reduce:?}");

@@ -7,8 +7,8 @@ use pagewise::compute::{AdapterKind, FewAttention, Lanes, ManyAttention, ManyRow
 fn each_fallback_shares_less_and_the_last_shares_nothing() {
     let gpu = Tuning { max_tokens: 7, cuts_steps: false, ..Tuning::GPU };
     let subgroups = Tuning { row_lanes: 8, ..gpu.with_lanes(Reduce::Subgroup, 32) };
-    let most = Tuning { many: ManyRows::TileF16 { rows: 64 }, few_in_bytes: true, ..subgroups };
-    let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, few_in_bytes: false, ..most };
+    let most = Tuning { many: ManyRows::TileF16 { rows: 64 }, one_in_bytes: true, ..subgroups };
+    let f32 = Tuning { many: ManyRows::Tile { rows: 64 }, one_in_bytes: false, ..most };
     let without_subgroups = Tuning { row_lanes: 1, ..f32.with_lanes(Reduce::Workgroup, 32) };
     // The plan was made with these sizes.
     let alone = Tuning {

@@ -15,9 +15,9 @@ impl Lanes {
 }
 
 impl Tuning {
-    /// How few rows are multiplied, in words.
-    pub fn few_rows_name(&self) -> String {
-        let numbers = if self.few_in_bytes { " in bytes" } else { "" };
+    /// How one row is multiplied, in words.
+    pub fn one_row_name(&self) -> String {
+        let numbers = if self.one_in_bytes { " in bytes" } else { "" };
         format!("{}, {} rows each{numbers}", self.matvec.name(), self.rows_per_lane)
     }
 
@@ -37,9 +37,9 @@ impl Tuning {
         Self { many: other.many, ..self }
     }
 
-    /// Ways to multiply few rows, the present one first, then by how likely they are better. `subgroup_lanes` is the
+    /// Ways to multiply one row, the present one first, then by how likely they are better. `subgroup_lanes` is the
     /// adapter's smallest subgroup, or 1; in bytes only where `int8` says so.
-    pub fn few_rows_candidates(self, subgroup_lanes: u32, int8: bool) -> Vec<Self> {
+    pub fn one_row_candidates(self, subgroup_lanes: u32, int8: bool) -> Vec<Self> {
         let subgroups = (subgroup_lanes >= 4).then_some((Reduce::Subgroup, subgroup_lanes.min(32)));
         let trees = [(Reduce::Workgroup, 8), (Reduce::Workgroup, 32)];
         let shared = subgroups.into_iter().chain(trees);
@@ -54,7 +54,7 @@ impl Tuning {
             all.extend(ways.filter(|&way| way != self));
         }
         if int8 {
-            let in_bytes = |way| [way, Self { few_in_bytes: true, ..way }];
+            let in_bytes = |way| [way, Self { one_in_bytes: true, ..way }];
             all = all.into_iter().flat_map(in_bytes).collect();
         }
         all
@@ -89,11 +89,11 @@ mod tests {
         {
             for (few, many) in [(1, (false, false)), (4, (true, false)), (8, (false, true)), (32, (true, true))].map(
                 |(lanes, (f16, int8))| {
-                    (tuning.few_rows_candidates(lanes, int8), tuning.many_rows_candidates(lanes, f16, int8))
+                    (tuning.one_row_candidates(lanes, int8), tuning.many_rows_candidates(lanes, f16, int8))
                 },
             ) {
                 assert_eq!((few[0], many[0]), (tuning, tuning));
-                let names: BTreeSet<_> = few.iter().map(Tuning::few_rows_name).collect();
+                let names: BTreeSet<_> = few.iter().map(Tuning::one_row_name).collect();
                 assert_eq!(names.len(), few.len(), "{names:?}");
                 let names: BTreeSet<_> = many.iter().map(Tuning::many_rows_name).collect();
                 assert_eq!(names.len(), many.len(), "{names:?}");
@@ -110,11 +110,11 @@ mod tests {
 
     #[test]
     fn rounding_is_offered_only_where_it_was_asked_for() {
-        let rounds = |way: &Tuning| way.few_in_bytes || matches!(way.many, ManyRows::Int8 | ManyRows::TileF16 { .. });
+        let rounds = |way: &Tuning| way.one_in_bytes || matches!(way.many, ManyRows::Int8 | ManyRows::TileF16 { .. });
         assert!(!Tuning::GPU.many_rows_candidates(1, false, false).iter().any(rounds));
         assert_eq!(Tuning::GPU.many_rows_candidates(1, true, true).iter().filter(|way| rounds(way)).count(), 2);
-        let few = Tuning::GPU.few_rows_candidates(1, false);
+        let few = Tuning::GPU.one_row_candidates(1, false);
         assert!(few.iter().all(|way| way.matvec.reduce != Reduce::Subgroup && !rounds(way)));
-        assert!(Tuning::GPU.few_rows_candidates(1, true)[..2].iter().any(rounds));
+        assert!(Tuning::GPU.one_row_candidates(1, true)[..2].iter().any(rounds));
     }
 }

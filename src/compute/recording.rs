@@ -75,7 +75,8 @@ impl Rows {
     }
 }
 
-/// At most this many rows are "few": they take the kernels made for decoding.
+/// At most this many rows are "few": they take the kernels made for decoding. One is a class of its own where a matrix is
+/// multiplied.
 pub const FEW_ROWS: u32 = 4;
 
 /// When a dispatch takes part in a step.
@@ -83,10 +84,8 @@ pub const FEW_ROWS: u32 = 4;
 pub enum RowClass {
     /// Always.
     Any,
-    /// When there are at most [`FEW_ROWS`] of the given rows.
-    Few(Rows),
-    /// When there are more.
-    Many(Rows),
+    /// When there are so many of the given rows, both ends included.
+    Between(Rows, u32, u32),
     /// When cache rows are to be copied.
     Copies,
     /// When log-probabilities are wanted.
@@ -96,12 +95,36 @@ pub enum RowClass {
 }
 
 impl RowClass {
+    /// When there is one of the given rows, or none.
+    pub const fn one(rows: Rows) -> Self {
+        Self::Between(rows, 0, 1)
+    }
+
+    /// When there are at most [`FEW_ROWS`].
+    pub const fn few(rows: Rows) -> Self {
+        Self::Between(rows, 0, FEW_ROWS)
+    }
+
+    /// When there are several, and at most [`FEW_ROWS`].
+    pub const fn several(rows: Rows) -> Self {
+        Self::Between(rows, 2, FEW_ROWS)
+    }
+
+    /// When there are more than one.
+    pub const fn more_than_one(rows: Rows) -> Self {
+        Self::Between(rows, 2, u32::MAX)
+    }
+
+    /// When there are more than [`FEW_ROWS`].
+    pub const fn many(rows: Rows) -> Self {
+        Self::Between(rows, FEW_ROWS + 1, u32::MAX)
+    }
+
     /// Whether a step of these sizes runs the dispatch.
     pub fn runs(self, step: &Step) -> bool {
         match self {
             RowClass::Any => true,
-            RowClass::Few(rows) => rows.count(step) <= FEW_ROWS,
-            RowClass::Many(rows) => rows.count(step) > FEW_ROWS,
+            RowClass::Between(rows, least, most) => (least..=most).contains(&rows.count(step)),
             RowClass::Copies => step.num_copies > 0,
             RowClass::Tops => step.num_tops > 0,
             RowClass::Pools => step.num_pools > 0,

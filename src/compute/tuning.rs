@@ -121,15 +121,15 @@ pub struct Tuning {
     /// Lanes that share a sampled row's logits. At least `lanes`: the vocabulary is long enough to pay for barriers, and
     /// lavapipe ends what goes around more than 65,535 times.
     pub sample_lanes: u32,
-    /// Lanes when few rows are multiplied.
+    /// Lanes when one row is multiplied, or few.
     pub matvec: Lanes,
-    /// Weight rows that a lane takes at once when few rows are multiplied: 2 or 4.
+    /// Weight rows that a lane takes at once when one row is multiplied: 2 or 4.
     pub rows_per_lane: u32,
-    /// Multiply few rows in products of bytes, where the formats' weights are such: activations are rounded.
-    pub few_in_bytes: bool,
+    /// Multiply one row in products of bytes, where the formats' weights are such: activations are rounded.
+    pub one_in_bytes: bool,
     /// How many rows are multiplied.
     pub many: ManyRows,
-    /// Whether the projections of few rows normalise their input on the way, which saves two dispatches a layer.
+    /// Whether the projections of one row normalise their input on the way, which saves two dispatches a layer.
     pub fused_norms: bool,
     /// How few rows attend.
     pub few_attention: FewAttention,
@@ -162,7 +162,7 @@ impl Tuning {
         sample_lanes: 256,
         matvec: Lanes::ALONE,
         rows_per_lane: 4,
-        few_in_bytes: false,
+        one_in_bytes: false,
         many: ManyRows::Registers,
         fused_norms: false,
         few_attention: FewAttention::Split,
@@ -188,7 +188,7 @@ impl Tuning {
         sample_lanes: 256,
         matvec: Lanes { reduce: Reduce::Workgroup, lanes: 32, workgroup: 128 },
         rows_per_lane: 4,
-        few_in_bytes: false,
+        one_in_bytes: false,
         many: ManyRows::Tile { rows: 64 },
         fused_norms: true,
         few_attention: FewAttention::Split,
@@ -233,7 +233,7 @@ impl Tuning {
             ManyRows::Int8 => ManyRows::Tile { rows: 64 },
             exact => exact,
         };
-        let in_f32 = Self { many, few_in_bytes: false, ..self };
+        let in_f32 = Self { many, one_in_bytes: false, ..self };
         let lanes = Lanes { reduce: self.reduce, lanes: self.lanes, workgroup: self.workgroup }.without_subgroups();
         let row_lanes = if lanes.reduce == self.reduce { self.row_lanes } else { 1 };
         let many = if many == ManyRows::Quads { ManyRows::Registers } else { many };

@@ -1,4 +1,4 @@
-//! Few rows times a matrix, or two of different formats; see `shaders/matvec.wgsl`.
+//! One row times a matrix, or two of different formats; see `shaders/matvec.wgsl`.
 
 use super::matmul_int8::{INT8, round_to_bytes};
 use super::projection::{FusedNorm, Operand};
@@ -27,7 +27,7 @@ impl Input {
     }
 }
 
-/// A projection of few rows.
+/// A projection of one row.
 #[derive(Debug, Clone)]
 pub struct MatVec {
     /// Of all outputs. Its format is that of the first weight rows.
@@ -64,7 +64,7 @@ impl MatVec {
         buffers.extend(&weights[1..]);
         let (reduce, lanes, groups) = (tuning.matvec.reduce, tuning.matvec.lanes, tuning.matvec.groups());
         let is_packable = projection.format.is_packable() && second.is_none_or(|(format, _)| format.is_packable());
-        let (is_int8, rows_per_lane) = (tuning.few_in_bytes && is_packable, tuning.rows_per_lane);
+        let (is_int8, rows_per_lane) = (tuning.one_in_bytes && is_packable, tuning.rows_per_lane);
         (Self { projection, second, input, is_int8, rows_per_lane, reduce, lanes, groups }, buffers)
     }
 

@@ -1,6 +1,6 @@
-//! What the three matrix kernels have in common: their numbers, their twin, and the choice among them.
+//! What the matrix kernels have in common: their numbers, their twin, and the choice among them.
 
-use super::{MatMul, MatMulInt8, MatMulTile, MatVec, constant, word};
+use super::{MatMul, MatMulFew, MatMulInt8, MatMulTile, MatVec, constant, word};
 use crate::compute::{Access, Bindings, BufferId, ManyRows, Recording, RowClass, Rows, Shader, Step, Tuning};
 use crate::quant::Format;
 
@@ -53,7 +53,7 @@ impl Epilogue {
 pub struct Operand {
     /// The rows: of as many values as a weight row.
     pub rows: BufferId,
-    /// What those rows are made of, where few of them are to be made on the way; `rows` is then read for many only.
+    /// What those rows are made of, where one is to be made on the way; `rows` is then read for several only.
     pub fused: Option<FusedNorm>,
 }
 
@@ -108,7 +108,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Records the projection: one kernel for few rows, another for many, as the adapter wants them.
+    /// Records the projection: a kernel for one row, one for several and one for many, as the adapter wants them.
     pub fn record(
         self,
         recording: &mut Recording,
@@ -120,11 +120,11 @@ impl Projection {
         let x = x.into();
         self.check(recording, weights);
         let (kernel, buffers) = MatVec::new(self, None, tuning, x, &[weights], y);
-        recording.dispatch(kernel, &buffers, RowClass::Few(self.rows));
-        self.record_many(recording, tuning, [weights, x.rows, y]);
+        recording.dispatch(kernel, &buffers, RowClass::one(self.rows));
+        self.record_several(recording, tuning, [weights, x.rows, y]);
     }
 
-    /// Records two projections of the same rows whose weights are in different formats: few rows take both in one
+    /// Records two projections of the same rows whose weights are in different formats: one row takes both in one
     /// dispatch. Their outputs are neighbours, or, where `gate` is given, those of a gate and an up-projection.
     pub fn record_pair(
         pair: [Self; 2],
@@ -144,16 +144,18 @@ impl Projection {
             None => Self { n: first.n + second.n, ..first },
         };
         let (kernel, buffers) = MatVec::new(whole, Some((second.format, first.n)), tuning, x, &weights, y);
-        recording.dispatch(kernel, &buffers, RowClass::Few(first.rows));
+        recording.dispatch(kernel, &buffers, RowClass::one(first.rows));
         let steps = gate.and_then(Epilogue::in_two_steps);
         for (index, (projection, weights)) in pair.into_iter().zip(weights).enumerate() {
             let epilogue = steps.map_or(projection.epilogue, |steps| steps[index]);
-            Self { epilogue, ..projection }.record_many(recording, tuning, [weights, x.rows, y]);
+            Self { epilogue, ..projection }.record_several(recording, tuning, [weights, x.rows, y]);
         }
     }
 
-    fn record_many(self, recording: &mut Recording, tuning: &Tuning, buffers: [BufferId; 3]) {
-        let class = RowClass::Many(self.rows);
+    /// Records it for several rows and for many.
+    fn record_several(self, recording: &mut Recording, tuning: &Tuning, buffers: [BufferId; 3]) {
+        recording.dispatch(MatMulFew::new(self, tuning), &buffers, RowClass::several(self.rows));
+        let class = RowClass::many(self.rows);
         match tuning.many {
             ManyRows::Registers => recording.dispatch(MatMul::new(self, false, tuning), &buffers, class),
             ManyRows::Quads => recording.dispatch(MatMul::new(self, true, tuning), &buffers, class),

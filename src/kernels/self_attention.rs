@@ -44,7 +44,7 @@ impl SelfAttention {
     pub fn record(self, recording: &mut Recording, buffers: AttentionBuffers) {
         let AttentionBuffers { qkv, angles, norms, tokens, tables, k_cache, v_cache, q, out } = buffers;
         let Tuning { few_attention, many_attention, .. } = self.attention.tuning;
-        let class = RowClass::Few(Rows::Tokens);
+        let class = RowClass::few(Rows::Tokens);
         let (rope_buffers, buffers) =
             ([qkv, angles, norms, tokens, q, k_cache, v_cache], [q, k_cache, v_cache, tokens, tables, out]);
         match few_attention {
@@ -61,7 +61,7 @@ impl SelfAttention {
                 }
             }
         }
-        let class = RowClass::Many(Rows::Tokens);
+        let class = RowClass::many(Rows::Tokens);
         recording.dispatch(self.rope, &rope_buffers, class);
         match many_attention {
             ManyAttention::Shared if AttentionShared::is_for(&self.attention) => {

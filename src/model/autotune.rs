@@ -93,7 +93,7 @@ impl Tuned {
 impl Choice {
     /// The names of a tuning's parts.
     pub fn of(tuning: &Tuning) -> Self {
-        Self { few_rows: tuning.few_rows_name(), many_rows: tuning.many_rows_name() }
+        Self { few_rows: tuning.one_row_name(), many_rows: tuning.many_rows_name() }
     }
 }
 
@@ -121,11 +121,11 @@ pub async fn autotune(
 ) -> Result<Tuned> {
     let table = gpu.tuning();
     let may_round = precision == Precision::Fast;
-    let few = table.few_rows_candidates(gpu.subgroup_lanes(), may_round);
+    let few = table.one_row_candidates(gpu.subgroup_lanes(), may_round);
     let many = table.many_rows_candidates(gpu.subgroup_lanes(), gpu.has_f16() && may_round, may_round);
     let remembered = remembered.and_then(|text| serde_json::from_str::<Choice>(text).ok());
     let named = remembered.and_then(|choice| {
-        let few = few.iter().find(|tuning| tuning.few_rows_name() == choice.few_rows)?;
+        let few = few.iter().find(|tuning| tuning.one_row_name() == choice.few_rows)?;
         let many = many.iter().find(|tuning| tuning.many_rows_name() == choice.many_rows)?;
         Some((few.with_many_rows_of(many), choice))
     });
@@ -167,7 +167,7 @@ impl Contest<'_> {
             if start_ms + longest_ms > until_ms {
                 break;
             }
-            let name = if is_many { tuning.many_rows_name() } else { tuning.few_rows_name() };
+            let name = if is_many { tuning.many_rows_name() } else { tuning.one_row_name() };
             match self.enter(tuning, is_many).await {
                 Ok((entrant, ms)) => {
                     self.timings.push(Timing { name, ms });
@@ -230,7 +230,8 @@ impl Contest<'_> {
                 self.project(&mut recording, tuning, tensor, epilogue, [input, output]);
             }
         }
-        recording.keep(|class| is_many == matches!(class, RowClass::Many(_)));
+        let wanted = if is_many { RowClass::many } else { RowClass::one };
+        recording.keep(|class| class == wanted(Rows::Tokens));
         Ok((recording, x))
     }
 

@@ -5,7 +5,7 @@ use super::blocks::KvLayer;
 use super::config::{ModelConfig, Rope};
 use super::weights::{Part, Placement, Placer};
 use crate::Result;
-use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Tuning};
+use crate::compute::{BufferId, Purpose, Recording, RowClass, Rows, Step, Tuning};
 use crate::gguf::Gguf;
 use crate::kernels::{
     AttentionBuffers, COPY_WORDS, CopyRows, DrawnLogits, EDIT_WORDS, EditLogits, Embed, Epilogue, GatherRows, KvFormat,
@@ -44,7 +44,7 @@ pub struct Graph {
     pub io: Io,
     /// Where each layer's keys and values are, in order.
     pub kv_layers: Vec<KvLayer>,
-    /// Dispatches of one layer when there are few rows, the most of any.
+    /// Dispatches of one layer when there is one row, the most of any.
     pub layer_dispatches: usize,
 }
 
@@ -221,7 +221,7 @@ impl Recorder<'_> {
     fn layers(&mut self) -> Result<usize> {
         let num_layers = self.config.num_layers;
         let attention_norm = |layer: usize| format!("blk.{layer}.attn_norm.weight");
-        let few = |class: RowClass| matches!(class, RowClass::Any | RowClass::Few(_));
+        let one = Step { num_tokens: 1, num_rows: 1, ..Step::default() };
         let mut most = 0;
         let mut input = self.first_block(&attention_norm(0))?;
         for layer in 0..num_layers {
@@ -232,7 +232,7 @@ impl Recorder<'_> {
             if layer + 1 < num_layers {
                 input = self.next_block(layer, "post_ffw_norm", &attention_norm(layer + 1))?;
             }
-            most = most.max(self.recording.dispatches()[before..].iter().filter(|d| few(d.class)).count());
+            most = most.max(self.recording.dispatches()[before..].iter().filter(|d| d.class.runs(&one)).count());
         }
         self.last_block(num_layers - 1, "post_ffw_norm", "output_norm.weight")?;
         Ok(most)

@@ -47,6 +47,7 @@ fn cases(tuning: &Tuning, config: &ModelConfig, gguf: &Gguf, layout: &Layout) ->
     for &format in &formats {
         let k = format.block_elements().max(64);
         cases.push(cases::projection(tuning, format, [1, 5, k], Epilogue::Add));
+        cases.push(cases::projection(tuning, format, [3, 9, k], config.gate));
         cases.push(cases::projection(tuning, format, [9, 37, k], config.gate));
     }
     // Two of its formats in one dispatch, and the norm that the model has between its blocks.

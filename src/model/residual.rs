@@ -1,7 +1,7 @@
 //! The residual stream: the norms between blocks, and the projections that leave it and come back to it.
 //!
-//! Few rows are normalised on the way into the projections that follow, if the adapter wants it so; many rows by a kernel
-//! of their own, whose output `h` is then read several times.
+//! One row is normalised on the way into the projections that follow, if the adapter wants it so; more by a kernel of
+//! their own, whose output `h` is then read several times.
 
 use super::forward::Recorder;
 use super::weights::Part;
@@ -31,8 +31,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// What lies between two blocks. Behind a closing norm the stream is in the other of two buffers: few rows are
-    /// normalised by every workgroup that needs them, and only one of those writes.
+    /// What lies between two blocks. Behind a closing norm the stream is in the other of two buffers: one row is
+    /// normalised by every workgroup that needs it, and only one of those writes.
     fn between_blocks(&mut self, layer: usize, post: &str, next: &str) -> Result<FusedNorm> {
         let width = self.config.width;
         if !self.config.post_norm {
@@ -51,7 +51,7 @@ impl Recorder<'_> {
     /// Records a norm for those rows that are not normalised on the way.
     fn open(&mut self, norm: FusedNorm, is_fused: bool) -> Operand {
         let (width, epsilon, tuning) = (self.config.width, self.config.epsilon, &self.layout.tuning);
-        let class = if is_fused { RowClass::Many(Rows::Tokens) } else { RowClass::Any };
+        let class = if is_fused { RowClass::more_than_one(Rows::Tokens) } else { RowClass::Any };
         let h = self.act.h;
         match norm {
             FusedNorm::Norm { x, weights } => {
@@ -95,7 +95,7 @@ impl Recorder<'_> {
             Projection::record_pair(pair, Some(epilogue), &mut self.recording, tuning, buffers, input, hidden);
             return;
         }
-        // Split, and not at the same rows: one after the other, for few rows too.
+        // Split, and not at the same rows: one after the other, for one row too.
         let [of_gate, of_up] = epilogue.in_two_steps().unwrap_or([Epilogue::Store; 2]);
         for part in &gates {
             self.record(gate, part, of_gate, input, hidden, (inner, 0));
@@ -113,7 +113,7 @@ impl Recorder<'_> {
     }
 
     /// Projects by tensors whose outputs are neighbours and fill rows of y. Neighbours of one format share a dispatch;
-    /// for few rows those of two formats do too.
+    /// for one row those of two formats do too.
     pub(super) fn project(&mut self, tensors: &[&TensorInfo], epilogue: Epilogue, input: Operand, y: BufferId) {
         let stride = tensors.iter().map(|tensor| tensor.num_rows()).sum();
         let mut parts = Vec::new();

@@ -45,7 +45,7 @@ pub(crate) fn all(tuning: &Tuning) -> Vec<Case> {
 }
 
 pub(crate) fn projections_of_every_format(tuning: &Tuning) -> Vec<Case> {
-    // A piece knows nothing of how lanes add up, so few rows are multiplied under one tuning only, many under both that
+    // A piece knows nothing of how lanes add up, so one row is multiplied under one tuning only, many under both that
     // choose other kernels for them: compiling takes most of the time.
     let t = if tuning.reduce == Reduce::Subgroup { 1 } else { 9 };
     Format::ALL.map(|format| cases::projection(tuning, format, [t, 37, 512], Epilogue::Store)).into()
@@ -83,14 +83,14 @@ pub(crate) fn projections_in_bytes(tuning: &Tuning) -> Vec<Case> {
     let packable = Format::ALL.into_iter().filter(|format| format.is_packable());
     let formats = packable.map(|format| cases::projection_in_bytes(&tuning, format, [9, 37, 512], Epilogue::Store));
     let gated = cases::projection_in_bytes(&tuning, Format::Q4_1, [34, 33, 96], Epilogue::SiluGate);
-    let few = Tuning { few_in_bytes: true, ..tuning };
-    let few_rows = [Format::Q4_0, Format::Q6K].map(|format| {
-        let shape = [3, 37, format.block_elements().max(96)];
+    let few = Tuning { one_in_bytes: true, ..tuning };
+    let one_row = [Format::Q4_0, Format::Q6K].map(|format| {
+        let shape = [1, 37, format.block_elements().max(96)];
         cases::projection_in_bytes(&few, format, shape, Epilogue::Add)
     });
-    let two = cases::fused_projection(&few, [Format::Q4K, Format::Q6K], [2, 9, 512], Epilogue::Store, true);
+    let two = cases::fused_projection(&few, [Format::Q4K, Format::Q6K], [1, 9, 512], Epilogue::Store, true);
     let rounded = cases::rounded(two);
-    formats.chain([gated, rounded]).chain(few_rows).collect()
+    formats.chain([gated, rounded]).chain(one_row).collect()
 }
 
 pub(crate) fn fused_projections(tuning: &Tuning) -> Vec<Case> {
@@ -99,12 +99,12 @@ pub(crate) fn fused_projections(tuning: &Tuning) -> Vec<Case> {
     let tuning = Tuning { fused_norms: true, ..*tuning };
     let cases = [
         ([Q4_1, Q4_1], [1, 19, 96], Epilogue::Store, false),
-        ([Q4K, Q6K], [3, 37, 512], Epilogue::Store, true),
+        ([Q4K, Q6K], [1, 37, 512], Epilogue::Store, true),
         ([Q8_0, Q4_1], [4, 33, 160], Epilogue::SiluGate, false),
         // Both end in codebooks.
-        ([Iq2Xxs, Iq3S], [2, 5, 256], Epilogue::GeluGate, true),
-        ([Q4_1, Q4_1], [2, 18, 1536], Epilogue::GeluGate, true),
-        // Many rows take the gate first.
+        ([Iq2Xxs, Iq3S], [1, 5, 256], Epilogue::GeluGate, true),
+        ([Q4_1, Q4_1], [1, 18, 1536], Epilogue::GeluGate, true),
+        // Several rows are normalised before, and take the gate first.
         ([Q4_1, Q8_0], [9, 37, 64], Epilogue::SiluGate, true),
         ([Q4_1, Q8_0], [9, 37, 64], Epilogue::GeluGate, false),
     ];
@@ -115,10 +115,10 @@ pub(crate) fn fused_projections(tuning: &Tuning) -> Vec<Case> {
     }
     let mut cases: Vec<_> = cases.map(case).into();
     let apart = Tuning { fused_norms: false, ..tuning };
-    cases.push(cases::fused_projection(&apart, [Q4_1, Q8_0], [2, 5, 64], Epilogue::Store, true));
+    cases.push(cases::fused_projection(&apart, [Q4_1, Q8_0], [1, 5, 64], Epilogue::Store, true));
     // What a gate and an up-projection that are split take.
     cases.push(cases::projection(&tuning, Q4_1, [2, 31, 64], Epilogue::TimesSilu));
-    cases.push(cases::projection(&tuning, Q4_1, [1, 6, 32], Epilogue::TimesGelu));
+    cases.push(cases::projection(&tuning, Q4_1, [3, 6, 32], Epilogue::TimesGelu));
     cases
 }
 

@@ -81,7 +81,7 @@ pub fn fused_projection(
     let width = if epilogue.is_gated() { n } else { 2 * n };
     let y = b.floats("y", t * (width + 1));
     let epsilon = 1e-5;
-    let class = if tuning.fused_norms { RowClass::Many(Rows::Tokens) } else { RowClass::Any };
+    let class = if tuning.fused_norms { RowClass::more_than_one(Rows::Tokens) } else { RowClass::Any };
     let norm = if closes_a_block {
         b.recording.dispatch(RmsNormAdd::new(k, epsilon, tuning), &[o, norms, x, x_next, h], class);
         FusedNorm::AddNorm { x, o, norms, x_next }
