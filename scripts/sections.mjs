@@ -1,4 +1,4 @@
-// The sections of `npm test`, in order: cheap ones first. Each answers its counts; a check counts as one test.
+// The sections of `npm test`. Each answers its counts; a check counts as one test.
 import fs from 'node:fs';
 import path from 'node:path';
 import { checkApi } from './api-docs.mjs';
@@ -12,6 +12,9 @@ import { attempt, say } from './shell.mjs';
 import { fromCargo, fromNode, fromVitest, withExit } from './tally.mjs';
 import { checkWasmSize } from './wasm.mjs';
 
+const CLIPPY = ['clippy', '--quiet'];
+const DENY = ['--', '-D', 'warnings'];
+const PAGE = 'page build and size';
 const ONE_PASSED = { passed: 1, failed: 0, skipped: 0 };
 
 /** A command that has to succeed. */
@@ -80,64 +83,76 @@ const wasmTests = () => filesIn('tests', '_wasm.rs').flatMap((file) => ['--test'
 const tsc = (workspace) =>
   check(...node([packageBin('typescript', 'tsc', path.join(root, workspace)), '--noEmit', '-p', workspace]));
 
-/** `browsers: true` marks sections that open one; they are left out of `npm run test:quick`. */
-export function sections() {
-  const clippy = ['clippy', '--quiet'];
-  const deny = ['--', '-D', 'warnings'];
-  return [
-    { name: 'rustfmt', run: check('cargo', ['fmt', '--check']) },
-    {
-      name: 'biome',
-      run: check(...node([packageBin('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '--colors=off'])),
-    },
-    { name: 'licences', run: checkThat(() => say(`${checkLicences()} dependencies`)) },
-    { name: 'scripts', run: nodeTests(filesIn('tests/scripts', '.test.mjs')) },
-    { name: 'clippy, native', run: check('cargo', [...clippy, '--all-targets', ...deny]) },
-    { name: 'clippy, wasm32', run: check('cargo', [...clippy, '--target', TARGET, '--lib', ...wasmTests(), ...deny]) },
-    { name: 'rustdoc', run: check('cargo', ['doc', '--quiet', '--no-deps', '--lib'], { RUSTDOCFLAGS: '-D warnings' }) },
-    { name: 'cargo tests', run: cargoTests(['--', '--show-output']) },
-    { name: 'npm package types', run: checkThat(buildTypes) },
-    { name: 'API documentation', run: checkThat(checkApi) },
-    { name: 'tsc, js', run: tsc('js') },
-    { name: 'tsc, www', run: tsc('www') },
-    { name: 'vitest, js', run: vitest('js') },
-    { name: 'vitest, www', run: vitest('www') },
-    { name: 'other servers', run: nodeTests(filesIn('tests/servers', '.test.mjs')) },
-    {
-      name: 'wasm build and size',
-      browsers: true,
-      run: checkThat(async () => {
-        await buildPackage();
-        checkWasmSize();
-      }),
-    },
-    {
-      name: 'page build and size',
-      browsers: true,
-      run: checkThat(async () => {
-        await buildPage();
-        checkPageSize();
-      }),
-    },
-    {
-      name: 'page states and accessibility',
-      browsers: true,
-      run: check(...node(['www/tests/screenshots.mjs', '--quick'])),
-    },
-    { name: 'consumers', browsers: true, run: nodeTests(['tests/consumers/consumers.test.mjs']) },
-    ...(wasmTests().length > 0
-      ? [
-          {
-            name: 'kernels in Chromium',
-            browsers: true,
-            run: cargoTests(['--target', TARGET, ...wasmTests()], { WASM_BINDGEN_TEST_TIMEOUT: '900' }),
-          },
-        ]
-      : []),
-    ...['chromium', 'firefox'].map((browser) => ({
-      name: `page in ${browser}`,
-      browsers: true,
-      run: nodeTests(filesIn('tests/browser', '.test.mjs'), { BROWSER: browser }),
-    })),
-  ];
+/** In this order, before anything else: what is quick, and what the rest needs. */
+const first = () => [
+  { name: 'rustfmt', run: check('cargo', ['fmt', '--check']) },
+  {
+    name: 'biome',
+    run: check(...node([packageBin('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '--colors=off'])),
+  },
+  { name: 'licences', run: checkThat(() => say(`${checkLicences()} dependencies`)) },
+  { name: 'npm package types', run: checkThat(buildTypes) },
+  { name: 'API documentation', run: checkThat(checkApi) },
+  { name: 'tsc, js', run: tsc('js') },
+  { name: 'tsc, www', run: tsc('www') },
+];
+
+const pageIn = (browser) => ({
+  name: `page in ${browser}`,
+  after: PAGE,
+  run: nodeTests(filesIn('tests/browser', '.test.mjs'), { BROWSER: browser }),
+});
+
+const native = () => [
+  { name: 'scripts', run: nodeTests(filesIn('tests/scripts', '.test.mjs')) },
+  { name: 'clippy, native', run: check('cargo', [...CLIPPY, '--all-targets', ...DENY]) },
+  { name: 'rustdoc', run: check('cargo', ['doc', '--quiet', '--no-deps', '--lib'], { RUSTDOCFLAGS: '-D warnings' }) },
+  { name: 'cargo tests', run: cargoTests(['--', '--show-output']) },
+  { name: 'vitest, js', run: vitest('js') },
+  { name: 'vitest, www', run: vitest('www') },
+  { name: 'other servers', run: nodeTests(filesIn('tests/servers', '.test.mjs')) },
+];
+
+const afterPage = () => [
+  { name: 'consumers', after: PAGE, run: nodeTests(['tests/consumers/consumers.test.mjs']) },
+  pageIn('firefox'),
+];
+
+const chromium = () => [
+  {
+    name: 'clippy, wasm32',
+    run: check('cargo', [...CLIPPY, '--target', TARGET, '--lib', ...wasmTests(), ...DENY]),
+  },
+  {
+    name: 'wasm build and size',
+    run: checkThat(async () => {
+      await buildPackage();
+      checkWasmSize();
+    }),
+  },
+  {
+    name: PAGE,
+    run: checkThat(async () => {
+      await buildPage();
+      checkPageSize();
+    }),
+  },
+  {
+    name: 'page states and accessibility',
+    run: check(...node(['www/tests/screenshots.mjs', '--quick'])),
+  },
+  {
+    name: 'kernels in chromium',
+    run: cargoTests(['--target', TARGET, ...wasmTests()], { WASM_BINDGEN_TEST_TIMEOUT: '900' }),
+  },
+  pageIn('chromium'),
+];
+
+/**
+ * The sections: `first` those that run alone, one by one; then the `lanes`, beside each other, because one compiles shaders or
+ * links on one core while another waits for a network. `after` names a section, of another lane, that has to have ended.
+ */
+export function sections({ browsers }) {
+  if (!browsers) return { first: [...first(), ...native()], lanes: [] };
+  return { first: first(), lanes: [[...native(), ...afterPage()], chromium()] };
 }

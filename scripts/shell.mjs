@@ -1,4 +1,5 @@
 // Running other programs, and saying what is going on while they run.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,14 +14,25 @@ export class UserError extends Error {
 
 export const seconds = (since_ms) => `${((Date.now() - since_ms) / 1000).toFixed(1)} s`;
 
-export const say = (text) => console.log(`  ${text}`);
+const elsewhere = new AsyncLocalStorage();
+
+/** Does work whose output, and that of the programs it runs, goes to `write` instead of the terminal. */
+export const withOutput = (write, work) => elsewhere.run(write, work);
+
+function print(chunk, stream = process.stdout) {
+  const write = elsewhere.getStore();
+  if (write) write(chunk);
+  else stream.write(chunk);
+}
+
+export const say = (text) => print(`  ${text}\n`);
 
 /** Announces a piece of work, does it, and says how long it took. */
 export async function step(title, work) {
   const start_ms = Date.now();
-  console.log(`> ${title}`);
+  print(`> ${title}\n`);
   const result = await work();
-  console.log(`  ${title}: ${seconds(start_ms)}`);
+  say(`${title}: ${seconds(start_ms)}`);
   return result;
 }
 
@@ -77,13 +89,10 @@ export function attempt(program, args, { quiet = false, timeout_s, ...options } 
       clearTimeout(timer);
       resolve({ code, output: Buffer.concat(chunks).toString('utf8') + note });
     };
-    for (const [stream, sink] of [
-      [child.stdout, process.stdout],
-      [child.stderr, process.stderr],
-    ]) {
-      stream.on('data', (chunk) => {
+    for (const name of ['stdout', 'stderr']) {
+      child[name].on('data', (chunk) => {
         chunks.push(chunk);
-        if (!quiet) sink.write(chunk);
+        if (!quiet) print(chunk, process[name]);
       });
     }
     child.on('error', (error) => finish(127, error.message));
