@@ -115,7 +115,7 @@ fn products_of_bytes(name: &str) {
     let Some(reference) = real_model(name) else { return };
     let (gguf, source) = open(&reference.path);
     let options = GpuOptions {
-        tuning: Some(Tuning { many: ManyRows::Int8, few_in_bytes: true, ..Tuning::GPU }),
+        tuning: Some(Tuning { many: ManyRows::Int8, one_in_bytes: true, ..Tuning::GPU }),
         ..GpuOptions::default()
     };
     let gpu = block_on(Gpu::open(&options)).unwrap();

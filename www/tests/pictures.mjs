@@ -54,6 +54,8 @@ async function shoot(name, height = HEIGHT) {
   await new Promise((resolve) => setTimeout(resolve, 1500));
   // Where the keyboard is shows only to who uses it.
   await page.evaluate(() => document.activeElement?.blur());
+  // What the pointer is over looks chosen.
+  await page.mouse.move(0, 0);
   await page.screenshot({ path: join(outDir, `${name}.webp`), type: 'webp', quality: 75 });
   await page.setViewport({ width: WIDTH, height: HEIGHT });
   console.log(name);
