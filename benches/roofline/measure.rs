@@ -103,9 +103,10 @@ impl Subject {
         Ok(Times { wall_ms: 1e3 * start.elapsed().as_secs_f64(), gpu_ms: self.model.gpu_ms() })
     }
 
-    /// One token at the end of a context. Whatever is in the cache is as good as what a prompt would leave there.
-    pub(crate) async fn decode(&mut self, context: usize) -> Result<Times> {
-        let batch = Self::batch(context - 1, context)?;
+    /// The last tokens of a context in one step. Whatever is in the cache is as good as what a prompt would leave there, and
+    /// tokens of one sequence cost what those of several do.
+    pub(crate) async fn decode(&mut self, context: usize, num_tokens: usize) -> Result<Times> {
+        let batch = Self::batch(context - num_tokens, context)?;
         self.time(&batch).await?;
         let mut all = Vec::new();
         for _ in 0..STEPS {
@@ -131,7 +132,7 @@ impl Subject {
     /// A decode step's kernels, by kernel and by what they are multiplied with. `None` without timestamps.
     pub(crate) async fn kernels(&mut self, context: usize) -> Result<Option<BTreeMap<String, KernelTimes>>> {
         // Fills the step's buffers; its numbers are those of the last step.
-        self.decode(context).await?;
+        self.decode(context, 1).await?;
         let longest = u32::try_from(context).unwrap_or(u32::MAX);
         let step = Step { num_tokens: 1, num_rows: 1, longest, ..Step::default() };
         let Some(times) = self.model.executor_mut().profile(&step).await? else { return Ok(None) };

@@ -53,10 +53,18 @@ pub(crate) async fn model(
     };
     let mut shares = Vec::new();
     for &context in &plan.contexts {
-        let times = subject.decode(context).await?;
+        let times = subject.decode(context, 1).await?;
         let limit_ms = (subject.weight_bytes() + subject.cache_bytes(context)) as f64 / peak.copy_bytes_per_ms;
         row(&format!("decode at {context}"), times.best_known_ms(), 1.0, limit_ms, times.wall_ms);
         shares.push((context, limit_ms / times.best_known_ms()));
+    }
+    // What a small batch costs beyond one: weights are read once for all of it.
+    for num_tokens in [2, 4] {
+        let Some(&context) = plan.contexts.first().filter(|&&context| context >= num_tokens) else { break };
+        let times = subject.decode(context, num_tokens).await?;
+        let limit_ms = (subject.weight_bytes() + subject.cache_bytes(context)) as f64 / peak.copy_bytes_per_ms;
+        let what = format!("decode of {num_tokens} at {context}");
+        row(&what, times.best_known_ms(), num_tokens as f64, limit_ms, times.wall_ms);
     }
     let tokens = plan.prompt_tokens;
     let times = subject.prefill(tokens).await?;

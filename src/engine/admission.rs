@@ -7,7 +7,7 @@ use super::queue::Rank;
 use super::running::Running;
 use super::scheduler::{Batching, Plan, Room, Scheduler, Turn};
 use super::sequence::Sequence;
-use crate::kv::{BLOCK_SIZE, Hit, KvManager};
+use crate::kv::{BLOCK_SIZE, Hit, KvManager, TableId};
 use crate::model::BatchLimits;
 
 /// Waiting sequences that are passed over in a step because what they need is being computed.
@@ -72,6 +72,9 @@ impl Scheduler {
         let is_one = |running: &Running| ids.contains(&running.sequence.id) && !running.sequence.choices.is_empty();
         let Some(index) = self.running.iter().position(is_one) else { return };
         let Running { mut sequence, table, num_computed, .. } = self.running.remove(index);
+        if sequence.caching.is_none() {
+            return self.part_uncached(sequence, table, num_computed, kv);
+        }
         sequence.written_tokens += kv.finish(table, sequence.tokens(), num_computed);
         let choices = std::mem::take(&mut sequence.choices);
         for sequence in std::iter::once(sequence).chain(choices) {
@@ -79,6 +82,27 @@ impl Scheduler {
             match self.fit(&sequence, hit, kv, limits).filter(|_| self.num_slots() > 0) {
                 Some(hit) => self.start(sequence, &hit, kv),
                 None => self.waiting.push(sequence),
+            }
+        }
+    }
+
+    /// Parts choices that leave nothing in the cache: the first goes on where it is, the others hold the prompt's full blocks
+    /// as well and compute what lies behind them for themselves.
+    fn part_uncached(&mut self, mut sequence: Sequence, table: TableId, num_computed: usize, kv: &mut KvManager) {
+        let choices = std::mem::take(&mut sequence.choices);
+        self.running.push(Running::new(sequence, table, num_computed));
+        let num_blocks = num_computed / BLOCK_SIZE;
+        for choice in choices {
+            let place = if self.num_slots() > 0 { kv.fork(table, num_blocks) } else { None };
+            match place {
+                Some(place) if kv.reach_with(place, false) >= choice.tokens().len() => {
+                    self.running.push(Running::new(choice, place, num_blocks * BLOCK_SIZE));
+                }
+                Some(place) => {
+                    kv.release(place);
+                    self.waiting.push(choice);
+                }
+                None => self.waiting.push(choice),
             }
         }
     }

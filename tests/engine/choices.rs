@@ -77,7 +77,7 @@ fn choices_that_find_no_place_wait_and_still_answer() {
 }
 
 #[test]
-fn without_the_cache_each_computes_the_prompt_again() {
+fn without_the_cache_full_blocks_of_the_prompt_are_still_computed_once() {
     let cache = CacheOptions { enabled: false, ..CacheOptions::default() };
     let asked = Request { cache, ..sampled(33, 6) };
     let mut runner = Setup::default().build();
@@ -86,7 +86,24 @@ fn without_the_cache_each_computes_the_prompt_again() {
     let mut cached = Setup::default().build();
     let cached_ids = cached.submit_choices(&sampled(33, 6), 3);
     assert_eq!(answers, finished(&mut cached, &cached_ids));
-    assert_eq!(computed(&runner), 33 + 3 * (34 + 4), "the prompt once for the first tokens, then each for itself");
+    assert_eq!(computed(&runner), 33 + 3 * 5 + 2, "the others compute the prompt's last token for themselves");
+    assert!(runner.engine.cache_blocks().iter().all(|view| view.cached.is_none()), "nothing is left of it");
+}
+
+#[test]
+fn choices_without_the_cache_that_find_no_place_wait_and_still_answer() {
+    let cache = CacheOptions { enabled: false, ..CacheOptions::default() };
+    let asked = Request { cache, ..sampled(33, 12) };
+    for (max_running, num_blocks) in [(2, 64), (8, 5), (8, 4), (1, 4)] {
+        let options = EngineOptions { max_running, ..EngineOptions::default() };
+        let groups = vec![GroupConfig { num_blocks, window: None }];
+        let mut runner = Setup { options, groups, ..Setup::default() }.build();
+        let ids = runner.submit_choices(&asked, 4);
+        let answers = finished(&mut runner, &ids);
+        let mut wide = Setup::default().build();
+        let wide_ids = wide.submit_choices(&asked, 4);
+        assert_eq!(answers, finished(&mut wide, &wide_ids));
+    }
 }
 
 #[test]
