@@ -22,5 +22,9 @@ await main(async () => {
   await buildPage();
   await ensureModel(defaultModel());
   const { url } = await serve({ ports });
+  // Another port is another site for a browser, with conversations and models of its own.
+  const { port } = new URL(url);
+  if (ports.length > 1 && Number(port) !== FIRST_PORT)
+    console.log(`\nPort ${FIRST_PORT} is taken. What a browser keeps for it is not seen under ${port}.`);
   console.log(`\nPagewise is at ${url}  (Ctrl+C ends it)`);
 });

@@ -60,17 +60,31 @@ async function compile() {
   await ensureRust();
   const bindgen = await ensureWasmBindgen();
   fs.rmSync(wasmOut, { recursive: true, force: true });
-  for (const [name, { cargo, compiled, glue = [], dropped }] of Object.entries(MODULES)) {
-    await run('cargo', [...cargo, '--profile', 'wasm', '--target', TARGET], { cwd: root });
-    const file = path.join(target, TARGET, 'wasm', compiled);
-    const out = ['--target', 'web', '--out-name', name, '--out-dir', wasmOut, ...glue];
-    await run(path.join(bindgen, 'wasm-bindgen'), [...out, file]);
-    if (dropped !== undefined) await dropExports(fileOf(name), dropped);
-    const features = FEATURES.map((feature) => `--enable-${feature}`);
-    const flags = ['-O3', ...features, '--strip-debug', '--strip-producers', '-o', `${fileOf(name)}.optimised`];
-    await run(process.execPath, [packageBin('binaryen', 'wasm-opt'), fileOf(name), ...flags]);
-    fs.renameSync(`${fileOf(name)}.optimised`, fileOf(name));
+  say('from Rust: about five minutes on two cores the first time, two later');
+  const finished = [];
+  for (const [name, { cargo }] of Object.entries(MODULES)) {
+    await step(`${name}: compiling`, () =>
+      run('cargo', [...cargo, '--profile', 'wasm', '--target', TARGET], { cwd: root }),
+    );
+    // On one core, while the next one is compiled.
+    finished.push(step(`${name}: optimising`, () => finish(name, bindgen)));
+    // Looked at below; until then nobody waits for it.
+    finished.at(-1).catch(() => undefined);
   }
+  await Promise.all(finished);
+}
+
+/** From what cargo made to what pages load. */
+async function finish(name, bindgen) {
+  const { compiled, glue = [], dropped } = MODULES[name];
+  const file = path.join(target, TARGET, 'wasm', compiled);
+  const out = ['--target', 'web', '--out-name', name, '--out-dir', wasmOut, ...glue];
+  await run(path.join(bindgen, 'wasm-bindgen'), [...out, file]);
+  if (dropped !== undefined) await dropExports(fileOf(name), dropped);
+  const features = FEATURES.map((feature) => `--enable-${feature}`);
+  const flags = ['-O3', ...features, '--strip-debug', '--strip-producers', '-o', `${fileOf(name)}.optimised`];
+  await run(process.execPath, [packageBin('binaryen', 'wasm-opt'), fileOf(name), ...flags]);
+  fs.renameSync(`${fileOf(name)}.optimised`, fileOf(name));
 }
 
 /** Takes exports away from a module, for the optimiser to find what is left unused. */
