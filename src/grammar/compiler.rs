@@ -77,7 +77,7 @@ impl GrammarCompiler {
             Constraint::Regex { pattern, field } => {
                 check_text(pattern, field)?;
                 let built = self.build(vec![GrammarWithLexer::from_regex(pattern)]);
-                built.map_err(|error| GrammarError(format!("{field}: {error}")))
+                built.map_err(|error| GrammarError(format!("{field}: {}", of_expression(pattern, &error))))
             }
             Constraint::Lark { grammar, schemas, field } => self.build_lark(grammar, schemas, field),
             Constraint::AnyOf { .. } => Err(GrammarError("alternatives are compiled one by one".into())),
@@ -132,6 +132,21 @@ impl Compile for GrammarCompiler {
         Ok(matcher)
     }
 }
+
+/// What is wrong with a regular expression, and at which of its characters, without the grammar that llguidance makes of it:
+/// `regex-syntax` marks the place in a line below that of the expression. Anything else is left as it is.
+fn of_expression(pattern: &str, error: &str) -> String {
+    let Some(why) = error.lines().find_map(|line| line.strip_prefix("error: ")) else { return error.to_owned() };
+    if pattern.contains('\n') {
+        return why.to_owned();
+    }
+    let marks = error.lines().find(|line| line.contains('^') && line.trim_matches([' ', '^']).is_empty());
+    let place = marks.and_then(|line| line.find('^')).and_then(|at| at.checked_sub(MARGIN));
+    place.map_or_else(|| why.to_owned(), |at| format!("{why}, at character {}", at + 1))
+}
+
+/// Spaces in front of the expression in what `regex-syntax` says.
+const MARGIN: usize = 4;
 
 /// Refuses what would take too much of the stack or of time to read.
 fn check_text(text: &str, field: &str) -> Result<()> {
