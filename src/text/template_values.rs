@@ -12,7 +12,7 @@ use super::template_limits::{end_of_tag, next_tag};
 /// How deep lists and mappings may nest in each other.
 const MAX_DEPTH: usize = 64;
 /// Values that are looked at for one unit of the budget.
-const VALUES_PER_FUEL: u64 = 64;
+const VALUES_PER_FUEL: u64 = 16;
 /// The same where each is written out and held.
 const WRITTEN_PER_FUEL: u64 = 1;
 /// Digits of a width or a precision that `format` may be asked for.
@@ -101,9 +101,10 @@ impl<'a, 'b, 'c> Look<'a, 'b, 'c> {
             return Err(too_deep());
         }
         let is_map = matches!(repr, ObjectRepr::Map);
-        let waits = !value.is_tuple() && !name.contains("::Vec<") && !(is_map && !name.contains("Merge"));
+        // Lists that are there are vectors; of mappings, only joined ones wait.
+        let is_there = value.is_tuple() || name.contains("::Vec<") || (is_map && !name.contains("Merge"));
         let mut items = Vec::new();
-        let mut is_other = waits;
+        let mut is_other = !is_there;
         for item in value.try_iter()? {
             self.count()?;
             let content = if is_map { value.get_item(&item)? } else { item.clone() };
