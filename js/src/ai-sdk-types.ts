@@ -100,11 +100,16 @@ export interface AiFinishReason {
   raw: string | undefined;
 }
 
-/** Tokens; those that the prefix cache had are `cacheRead`. */
+/** Tokens; those that the prefix cache had are `cacheRead`. Of a server that does not tell, undefined. */
 export interface AiUsage {
-  inputTokens: { total: number; noCache: number; cacheRead: number; cacheWrite: undefined };
-  outputTokens: { total: number; text: number; reasoning: undefined };
-  raw: { [key: string]: AiJson };
+  inputTokens: {
+    total: number | undefined;
+    noCache: number | undefined;
+    cacheRead: number | undefined;
+    cacheWrite: undefined;
+  };
+  outputTokens: { total: number | undefined; text: number | undefined; reasoning: undefined };
+  raw?: { [key: string]: AiJson };
 }
 
 /** What the model called. */

@@ -194,11 +194,13 @@ async function* partsOf(
   const logprobs: TokenLogprob[] = [];
   let raw: string | undefined;
   let isOpen = false;
-  let hasHead = false;
+  let head: ChatCompletionChunk | undefined;
+  /** The last chunk that tells of usage. */
+  let last: ChatCompletionChunk | undefined;
   try {
     for await (const chunk of chunks) {
-      if (!hasHead) yield { type: 'response-metadata', ...headOf(chunk) };
-      hasHead = true;
+      if (head === undefined) yield { type: 'response-metadata', ...headOf(chunk) };
+      head ??= chunk;
       const [choice] = chunk.choices;
       logprobs.push(...(choice?.logprobs?.content ?? []));
       const text = choice?.delta.content ?? '';
@@ -213,16 +215,16 @@ async function* partsOf(
       if (open !== undefined) yield { type: 'tool-input-end', id: open.id };
       if (typeof broken?.index === 'number') calls.delete(broken.index);
       raw = choice?.finish_reason ?? raw;
-      if (!chunk.usage) continue;
-      if (isOpen) yield { type: 'text-end', id: TEXT };
-      for (const call of calls.values()) yield* callEnd(call);
-      yield {
-        type: 'finish',
-        finishReason: reasonOf(raw),
-        usage: usageOf(chunk.usage),
-        providerMetadata: metadataOf(chunk, chunk.usage, logprobs),
-      };
+      // Some servers tell of it with every chunk, and some never.
+      if (chunk.usage) last = chunk;
     }
+    const end = last ?? head;
+    if (end === undefined) return;
+    if (isOpen) yield { type: 'text-end', id: TEXT };
+    for (const call of calls.values()) yield* callEnd(call);
+    const usage = end.usage ?? undefined;
+    const providerMetadata = metadataOf(end, usage, logprobs);
+    yield { type: 'finish', finishReason: reasonOf(raw), usage: usageOf(usage), providerMetadata };
   } catch (error) {
     throw asAbort(error, signal);
   }
@@ -257,20 +259,24 @@ function reasonOf(raw: string | undefined): AiFinishReason {
   return { unified: raw === 'tool_calls' ? 'tool-calls' : 'other', raw };
 }
 
-function usageOf(usage: Usage): AiUsage {
+function usageOf(usage: Usage | undefined): AiUsage {
+  if (usage === undefined) {
+    const inputTokens = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+    return { inputTokens, outputTokens: { total: undefined, text: undefined, reasoning: undefined } };
+  }
   const { prompt_tokens: total, completion_tokens: generated } = usage;
   const cacheRead = usage.prompt_tokens_details.cached_tokens;
   return {
     inputTokens: { total, noCache: total - cacheRead, cacheRead, cacheWrite: undefined },
     outputTokens: { total: generated, text: generated, reasoning: undefined },
-    raw: usage as unknown as AiUsage['raw'],
+    raw: usage as unknown as NonNullable<AiUsage['raw']>,
   };
 }
 
 /** What the SDK has no place for: of the last chunk, and what was told of the tokens. */
-function metadataOf(chunk: ChatCompletionChunk, usage: Usage, tokens: TokenLogprob[]): AiMetadata {
+function metadataOf(chunk: ChatCompletionChunk, usage: Usage | undefined, tokens: TokenLogprob[]): AiMetadata {
   const { timings, cache, computed_on } = chunk as ChatCompletionChunk & { computed_on?: string };
-  const { cached_tokens } = usage.prompt_tokens_details;
+  const cached_tokens = usage?.prompt_tokens_details.cached_tokens;
   const logprobs = tokens.length === 0 ? undefined : tokens;
   const all = { timings, cache, computed_on, cached_tokens, logprobs };
   const known = Object.entries(all).filter(([, value]) => value !== undefined);

@@ -4,7 +4,7 @@
 
 import { type AnswerChoice, collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
-import { REQUEST_OPTIONS, randomId, unixSeconds } from './completions.js';
+import { REQUEST_OPTIONS, randomId, tellQueued, unixSeconds } from './completions.js';
 import type { GenerationEvent } from './generation.js';
 import { chatLogprobs } from './logprobs.js';
 import { checkOptions } from './options.js';
@@ -55,7 +55,7 @@ export class ChatCompletions {
     const { engineRequest, stream, includeUsage } = checkChatRequest(params, [this.#info.id, this.#info.name]);
     const head = { id: randomId('chatcmpl'), created: unixSeconds(), model: this.#info.id };
     const generation = await this.#client.generate(engineRequest, signal, head.id);
-    onQueued?.();
+    tellQueued(generation, onQueued);
     if (stream) {
       const shape = new ChunkShape(head, engineRequest.numChoices, includeUsage);
       return new Stream(generation, shape.first(), (event) => shape.chunksOf(event));

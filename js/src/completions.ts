@@ -4,7 +4,8 @@
 
 import { collect, combine } from './choices.js';
 import type { WorkerClient } from './client.js';
-import type { GenerationEvent } from './generation.js';
+import { cancelledError } from './errors.js';
+import type { Generation, GenerationEvent } from './generation.js';
 import { CompletionLogprobList } from './logprobs.js';
 import { checkOptions, type OptionKinds } from './options.js';
 import type { EngineRequest, FinishedEvent } from './protocol.js';
@@ -57,7 +58,7 @@ export class Completions {
       model: this.#info.id,
     };
     const generation = await this.#client.generate(engineRequest, signal, head.id);
-    onQueued?.();
+    tellQueued(generation, onQueued);
     if (stream) {
       const shape = new ChunkShape(head, engineRequest, includeUsage);
       return new Stream(generation, [], (event) => shape.chunksOf(event));
@@ -112,6 +113,16 @@ class ChunkShape {
   ): Completion {
     const choices = index === undefined ? [] : [{ index, text, finish_reason, logprobs }];
     return { ...this.#head, choices, ...(this.#includeUsage ? { usage: null } : {}) };
+  }
+}
+
+/** Tells the caller that a request is queued; a callback that throws ends it, as nobody will read its answer. */
+export function tellQueued(generation: Generation, onQueued: (() => void) | undefined): void {
+  try {
+    onQueued?.();
+  } catch (error) {
+    generation.fail(cancelledError(), false);
+    throw error;
   }
 }
 

@@ -217,7 +217,8 @@ function checkModel({ info }: Engine, model: unknown): void {
 
 /** The body's fields, which are checked by the engine. */
 async function readBody({ engine, request, maxBodyBytes }: Exchange): Promise<Record<string, unknown>> {
-  const bytes = await bodyWithin(request, maxBodyBytes);
+  // A body that never ends is not waited for once nobody waits for the answer.
+  const bytes = await unlessAborted(bodyWithin(request, maxBodyBytes), request.signal);
   if (bytes === null) throw protocolError(413, 'body_too_large', `the body is longer than ${maxBodyBytes} bytes`);
   let body: unknown;
   try {

@@ -6,7 +6,7 @@
 import { ByteStream, request } from './byte-stream.js';
 import { PagewiseError } from './errors.js';
 import { type NetworkEnvironment, TransientError, withRetries } from './retry.js';
-import { WholeDownload } from './whole-download.js';
+import { changedError, isOtherEtag, WholeDownload } from './whole-download.js';
 
 /** Bytes of the first request, which also tells the file's size. */
 export const FIRST_BYTES = 256 * 1024;
@@ -249,10 +249,11 @@ function checkRange(file: OpenFile, response: Response, offset: number): void {
     const message = `${url} answered ${response.status} with another range than asked at byte ${offset}`;
     throw new TransientError('network', message, { url, offset, status: response.status });
   }
-  const etag = response.headers.get('etag');
-  if (etag !== null && file.etag !== null && etag !== file.etag) {
+  const total = totalOf(response);
+  // Servers without versions tell of another file by its size at least.
+  if (isOtherEtag(response, file.etag) || (total !== undefined && total !== file.length)) {
     void response.body?.cancel();
-    throw new PagewiseError('network', `${url} changed while it was being read`, { url, offset });
+    throw changedError(url, offset);
   }
 }
 

@@ -77,7 +77,7 @@ export interface SamplingOptions {
   top_k?: number | null;
   /** Drop tokens less probable than this share of the most probable one, 0 to 1, default 0. */
   min_p?: number | null;
-  /** Over 0 to 2, default 1 (none): divides the positive logits of tokens already seen, prompt included. */
+  /** Over 0 to 2, default 1 (none): divides the positive logits of tokens already seen, prompt included; below 0.001 counts as that. */
   repetition_penalty?: number | null;
   /** -2 to 2, default 0: subtracted once per earlier occurrence in the answer. */
   frequency_penalty?: number | null;

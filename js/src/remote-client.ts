@@ -73,6 +73,8 @@ export class RemoteClient {
     try {
       const body = { ...withoutOurs(params), model: await this.model(limit.signal) };
       const answer = await this.#json(await this.#send(path, body, limit.signal), limit.signal);
+      // Some servers and gateways answer 200 whatever happened.
+      if (isGiven(answer.error)) throw this.#refusal(path, 500, answer);
       return withUsage(answer);
     } catch (error) {
       throw limit.late ?? error;
@@ -110,7 +112,7 @@ export class RemoteClient {
         if (signal.aborted) throw cancelledError(signal);
         if (data === '[DONE]') return undefined;
         const chunk = this.#parse(path, data);
-        if (chunk.error !== undefined) throw this.#refusal(path, 500, chunk);
+        if (isGiven(chunk.error)) throw this.#refusal(path, 500, chunk);
         yield withUsage(chunk);
       }
       throw this.#error('network', `${path}: the answer broke off`);
@@ -196,6 +198,11 @@ export function withoutModel<T extends object>(params: T): T {
   if (!isObject(params)) return params;
   const { model: _, ...others } = params as T & { model?: unknown };
   return others as T;
+}
+
+/** Some servers write what there is not as null. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 /** Whatever the server calls it, where ours is; 0 where it says nothing. */

@@ -237,11 +237,31 @@ async function askRemote(
   if (!stream) {
     const answer = await remote.ask(path, sent, signal);
     onQueued?.();
+    if (!hasChoices(answer)) throw noAnswer(remote, path, answer);
     return own(answer);
   }
   const chunks = await remote.stream(path, sent, signal);
-  onQueued?.();
+  try {
+    onQueued?.();
+  } catch (error) {
+    chunks.cancel();
+    throw error;
+  }
   return routed({ chunks: chunks.values, cancel: chunks.cancel }, 'remote', own);
+}
+
+/** What says nothing is no empty answer. */
+function hasChoices({ choices }: RawAnswer): boolean {
+  const isChoice = (choice: unknown): boolean =>
+    isObject(choice) && (isObject(choice.message) || typeof choice.text === 'string');
+  return Array.isArray(choices) && choices.length > 0 && choices.every(isChoice);
+}
+
+function noAnswer({ baseURL }: RemoteClient, path: string, answer: RawAnswer): PagewiseError {
+  const found = Object.keys(answer).slice(0, 8).join(', ');
+  return new PagewiseError('network', `${path}: the server's answer has no choices, but ${found || 'nothing'}`, {
+    url: baseURL,
+  });
 }
 
 /** An answer or chunk as ours are: with what servers leave out, and without what is theirs under a name of ours. */

@@ -2,6 +2,9 @@
  * Server-sent events of a response, as far as OpenAI's streams use them: the data of one event after another.
  */
 
+/** Characters of one event, at most; whole answers have fewer. */
+export const MAX_EVENT_CHARACTERS = 16 * 1024 ** 2;
+
 /**
  * The `data` of each event, its lines joined; comments and other fields are left out. An abort ends the body, whether it is tied to
  * the signal or not.
@@ -29,6 +32,8 @@ export async function* eventData(
         yield data.join('\n');
         data = [];
       }
+      const length = data.reduce((sum, line) => sum + line.length, text.length);
+      if (length > MAX_EVENT_CHARACTERS) throw new Error(`an event of over ${MAX_EVENT_CHARACTERS} characters`);
       // What the last empty line is missing behind was cut off.
       if (done) return undefined;
     }

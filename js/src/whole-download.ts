@@ -35,14 +35,15 @@ export class WholeDownload {
   #error: unknown;
   #wake: () => void = () => undefined;
   #changed: Promise<void> = Promise.resolve();
+  readonly #etag: string | null;
   /** Size that the server announced; undefined when it did not, or when the body is compressed on the way. */
   readonly announcedLength: number | undefined;
 
   /** Starts downloading with the answer that was already received. */
   constructor(options: WholeDownloadOptions, response: Response) {
     this.#options = options;
-    const length = response.headers.get('content-encoding') === null ? response.headers.get('content-length') : null;
-    this.announcedLength = length === null ? undefined : Number(length);
+    this.#etag = response.headers.get('etag');
+    this.announcedLength = announced(response);
     this.#arm();
     void this.#run(response);
   }
@@ -101,7 +102,10 @@ export class WholeDownload {
         () => this.#have,
         async () => {
           const { environment, url, headers, signal } = this.#options;
-          response ??= await request(environment, url, { headers, signal }, this.#have);
+          if (response === undefined) {
+            response = await request(environment, url, { headers, signal }, this.#have);
+            this.#checkSame(response);
+          }
           const stream = new ByteStream(environment, url, response, 0);
           response = undefined;
           await this.#drain(stream);
@@ -112,6 +116,15 @@ export class WholeDownload {
       this.#error = error;
     }
     this.#notify();
+  }
+
+  /** What is there already and what comes now have to be of one file. */
+  #checkSame(response: Response): void {
+    const length = announced(response);
+    const isOtherLength = length !== undefined && this.announcedLength !== undefined && length !== this.announcedLength;
+    if (!isOtherEtag(response, this.#etag) && !isOtherLength) return;
+    void response.body?.cancel();
+    throw changedError(this.#options.url, this.#have);
   }
 
   /** Reads one body to its end; a body that restarts from byte 0 is skipped up to what is there already. */
@@ -159,4 +172,20 @@ export class WholeDownload {
       `files over ${MAX_WHOLE_BYTES} bytes need a server that answers Range requests with 206`;
     throw new PagewiseError('network', message, { url, status: 200 });
   }
+}
+
+function announced(response: Response): number | undefined {
+  const length = response.headers.get('content-encoding') === null ? response.headers.get('content-length') : null;
+  return length === null ? undefined : Number(length);
+}
+
+/** Whether an answer is of another version of a file; unknown where either says none. */
+export function isOtherEtag(response: Response, before: string | null): boolean {
+  const etag = response.headers.get('etag');
+  return etag !== null && before !== null && etag !== before;
+}
+
+/** The error of a file that is another one than it was. */
+export function changedError(url: string, offset: number): PagewiseError {
+  return new PagewiseError('network', `${url} changed while it was being read`, { url, offset });
 }

@@ -267,3 +267,25 @@ test('a call that could not be read is text, and no call', async () => {
   expect(content).toEqual([{ type: 'text', text: '<tool_call>{"c":' }]);
   expect(finishReason.unified).toBe('stop');
 });
+
+test('servers that tell of no usage, or of it with every chunk', async () => {
+  const head = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'far' };
+  const usage = (completion_tokens: number): object => {
+    return { prompt_tokens: 1, completion_tokens, prompt_tokens_details: { cached_tokens: 0 } };
+  };
+  const chunk = (content: string, finish_reason: string | null, more: object = {}): object => {
+    return { ...head, choices: [{ index: 0, delta: { content }, finish_reason }], ...more };
+  };
+  const serve = async (...chunks: object[]) => {
+    const create = async () =>
+      (async function* () {
+        yield* chunks;
+      })();
+    const far = { info: { id: 'far' }, chat: { completions: { create } } } as unknown as ChatEngine;
+    return generateText({ model: createPagewise(far)(), prompt: 'Hi' });
+  };
+  const without = await serve(chunk('a', null), chunk('b', 'stop'));
+  expect([without.text, without.finishReason, without.usage.outputTokens]).toEqual(['ab', 'stop', undefined]);
+  const each = await serve(chunk('a', null, { usage: usage(1) }), chunk('b', 'length', { usage: usage(2) }));
+  expect([each.text, each.finishReason, each.usage.outputTokens]).toEqual(['ab', 'length', 2]);
+});

@@ -20,6 +20,18 @@ async function read<T>(stream: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
+test.each([false, true])('an `onQueued` that throws ends the request, streamed: %s', async (stream) => {
+  const { engine, worker } = await start({ answer: 'x'.repeat(10_000) });
+  const wrong = new Error('mine');
+  const onQueued = (): void => {
+    throw wrong;
+  };
+  await expect(engine.chat.completions.create({ messages, stream }, { onQueued })).rejects.toBe(wrong);
+  await expect(engine.completions.create({ prompt: 'x', stream }, { onQueued })).rejects.toBe(wrong);
+  await until(() => worker.engine.running.size === 0);
+  expect(worker.engine.cancelled.length).toBe(2);
+});
+
 describe('an answer at once', () => {
   test("has OpenAI's shape, usage and timings", async () => {
     const { engine } = await start();

@@ -33,6 +33,16 @@ describe('aborts', () => {
     ).rejects.toBe(reason);
   });
 
+  test('end the wait for a body that never ends', async () => {
+    const { engine } = await start();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const options = { method: 'POST', body: new ReadableStream(), signal, duplex: 'half' } as RequestInit;
+    const answering = handleRequest(engine, new Request('https://site.example/v1/chat/completions', options));
+    setTimeout(() => controller.abort('no longer'), 5);
+    await expect(answering).rejects.toBe('no longer');
+  });
+
   test('who stops reading cancels', async () => {
     const { engine, worker } = await start({ answer: 'x'.repeat(10_000) });
     const response = await handleRequest(engine, post('/v1/completions', { prompt: 'x', stream: true }));

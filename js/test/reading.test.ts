@@ -286,6 +286,38 @@ describe('failures that stay', () => {
     }
   });
 
+  test('a file that becomes another one while it is read, told by its version, or by its size', async () => {
+    const other = Buffer.concat([FILE, Buffer.from('more')]);
+    const changes = [
+      [ranges(FILE, { etag: '"1"' }), ranges(FILE, { etag: '"2"' })],
+      [ranges(FILE), ranges(other)],
+    ] as const;
+    for (const [first, then] of changes) {
+      const { url, requests } = await serve((...asked) => (requests.length === 1 ? first : then)(...asked));
+      const failure = { code: 'network', message: expect.stringContaining('changed while it was being read') };
+      await expect(open(url).read(0, 1_000_000, 10)).rejects.toMatchObject(failure);
+    }
+  });
+
+  test('a whole file that is another one when it is asked for again', async () => {
+    const cases = [
+      { headers: [{ etag: '"1"' }, { etag: '"2"' }], length: FILE.length },
+      { headers: [{}, {}], length: FILE.length + 4 },
+    ];
+    for (const { headers, length } of cases) {
+      const { url, requests } = await serve((_request, response) => {
+        if (requests.length > 1) {
+          response.writeHead(200, { ...headers[1], 'content-length': length }).end(Buffer.alloc(length, 1));
+          return;
+        }
+        response.writeHead(200, { ...headers[0], 'content-length': FILE.length });
+        response.write(FILE.subarray(0, 500_000), () => setTimeout(() => response.destroy(), 20));
+      });
+      const failure = { code: 'network', message: expect.stringContaining('changed while it was being read') };
+      await expect(open(url).read(0, 0, FILE.length)).rejects.toMatchObject(failure);
+    }
+  });
+
   test('an empty file', async () => {
     const { url } = await serve(ranges(Buffer.alloc(0)));
     await expect(open(url).partLength(0)).rejects.toMatchObject({ code: 'corrupt_model', message: /empty/ });

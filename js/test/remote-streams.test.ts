@@ -152,3 +152,43 @@ describe('embeddings', () => {
     await expect(router.embeddings.create({ input: 'a' })).rejects.toMatchObject({ code: 'network' });
   });
 });
+
+describe('what servers make of an answer', () => {
+  const reply = (body: unknown): void => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response(text));
+  };
+
+  test.each([
+    ['an error with the status 200', { error: { message: 'out of credit' } }, /500: out of credit/],
+    ['nothing', {}, /no choices, but nothing/],
+    ['an answer of something else', { status: 'ok', choices: [] }, /no choices, but status, choices/],
+    ['choices that say nothing', { choices: [{ index: 0 }] }, /no choices/],
+    ['a web page', '<!doctype html>', /not JSON/],
+  ])('%s is no empty answer', async (_, body, message) => {
+    reply(body);
+    const failure = { code: 'network', message: expect.stringMatching(message) };
+    await expect((await load('remote')).chat.completions.create({ messages })).rejects.toMatchObject(failure);
+  });
+
+  test('an error that is null is none', async () => {
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'a' } }];
+    reply({ error: null, choices });
+    const router = await load('remote');
+    expect((await router.chat.completions.create({ messages })).choices[0]?.message.content).toBe('a');
+    reply(
+      `data: ${JSON.stringify({ error: null, choices: [{ index: 0, delta: { content: 'a' } }] })}\n\ndata: [DONE]\n\n`,
+    );
+    expect(await read(await router.chat.completions.create({ messages, stream: true }))).toEqual(['a']);
+  });
+
+  test('an event without end is given up', async () => {
+    const onCancel = vi.fn();
+    const piece = new TextEncoder().encode('x'.repeat(1024 ** 2));
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(piece), cancel: onCancel });
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response(body));
+    const stream = await (await load('remote')).chat.completions.create({ messages, stream: true });
+    expect(await read(stream)).toEqual(['network']);
+    expect(onCancel).toHaveBeenCalled();
+  });
+});

@@ -15,6 +15,9 @@ pub const MAX_LOGIT_BIAS: usize = 1024;
 /// Below this temperature the most probable token is taken: dividing by less could overflow.
 const GREEDY_BELOW: f32 = 1e-3;
 
+/// A lower repetition penalty counts as this one: dividing by less could overflow, and a row that is not finite ends its whole step.
+const LEAST_REPETITION_PENALTY: f32 = 1e-3;
+
 /// The bias of a forbidden token: no logit comes near it, and unlike infinity it leaves NaN checks their meaning.
 const FORBIDDEN: f32 = -1e30;
 
@@ -87,7 +90,7 @@ impl SamplingParams {
             // The smallest set that reaches 0 would be empty; the most probable token is what people mean.
             top_p: self.top_p.max(f32::MIN_POSITIVE),
             min_p: self.min_p,
-            repetition_penalty: self.repetition_penalty,
+            repetition_penalty: self.repetition_penalty.max(LEAST_REPETITION_PENALTY),
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
             seed,

@@ -14,6 +14,7 @@ mod stop;
 mod template;
 mod template_functions;
 mod template_limits;
+mod template_values;
 mod tokenizer;
 mod tool_calls;
 mod transcripts;

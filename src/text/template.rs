@@ -13,6 +13,7 @@ use serde_json::Map;
 use super::ToolSupport;
 use super::template_functions;
 use super::template_limits;
+use super::template_values;
 use crate::gguf::Metadata;
 use crate::{Error, Result};
 
@@ -88,9 +89,10 @@ impl ChatTemplate {
         environment.set_syntax(syntax.map_err(unusable)?);
         environment.set_fuel(Some(FUEL));
         environment.set_recursion_limit(MAX_DEPTH);
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         template_functions::add_to(&mut environment);
-        environment.add_template_owned(NAME, without_generation_tags(source)).map_err(unusable)?;
+        template_values::add_to(&mut environment);
+        let source_to_run = template_values::with_kept_values(&without_generation_tags(source));
+        environment.add_template_owned(NAME, source_to_run).map_err(unusable)?;
         Ok(Self { environment, source: source.to_owned(), tokens, tool_support: OnceCell::new() })
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::template_values;
 use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use serde::Serialize;
@@ -60,6 +61,7 @@ fn tojson(state: &State, value: &Value, options: Kwargs) -> Result<Value, Error>
     let _ensure_ascii: Option<bool> = options.get("ensure_ascii")?;
     options.assert_all_used()?;
     let failed = |error| Error::new(ErrorKind::InvalidOperation, "cannot write this as JSON").with_source(error);
+    template_values::check_written(state, value)?;
     let mut json = serde_json::to_value(value).map_err(failed)?;
     if sort_keys == Some(true) {
         json.sort_all_objects();

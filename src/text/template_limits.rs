@@ -15,14 +15,14 @@ pub(super) const MAX_ELIFS: usize = 256;
 pub(super) fn check(source: &str) -> Result<()> {
     let mut rest = source;
     let mut num_elifs = 0;
-    while let Some(start) = rest.find("{{").into_iter().chain(rest.find("{%")).chain(rest.find("{#")).min() {
-        let (kind, body) = (rest.as_bytes()[start + 1], &rest[start + 2..]);
+    while let Some((start, kind)) = next_tag(rest) {
+        let body = &rest[start + 2..];
         if kind == b'#' {
             // A comment has no code.
-            rest = body.find("#}").map_or("", |end| &body[end + 2..]);
+            rest = &body[end_of_tag(body, kind)..];
             continue;
         }
-        let (num_code, after) = measure(body, if kind == b'{' { "}}" } else { "%}" });
+        let (num_code, len) = measure(body, if kind == b'{' { "}}" } else { "%}" });
         if num_code > MAX_TAG_CODE {
             return Err(Error::UnsupportedModel(format!(
                 "the chat template has a tag with {num_code} characters of code; {MAX_TAG_CODE} are allowed"
@@ -35,13 +35,28 @@ pub(super) fn check(source: &str) -> Result<()> {
                 "the chat template has more than {MAX_ELIFS} elif tags, which is all that are allowed"
             )));
         }
-        rest = after;
+        rest = &body[len..];
     }
     Ok(())
 }
 
-/// Characters of code up to the end of a tag, and what follows it.
-fn measure<'a>(body: &'a str, end: &str) -> (usize, &'a str) {
+/// Where the next tag starts, and the second byte of its opening.
+pub(super) fn next_tag(text: &str) -> Option<(usize, u8)> {
+    let start = text.find("{{").into_iter().chain(text.find("{%")).chain(text.find("{#")).min()?;
+    Some((start, text.as_bytes()[start + 1]))
+}
+
+/// Bytes of a tag behind its opening, without its end; all that is left where it has none.
+pub(super) fn end_of_tag(body: &str, kind: u8) -> usize {
+    match kind {
+        b'#' => body.find("#}").unwrap_or(body.len()),
+        b'{' => measure(body, "}}").1,
+        _ => measure(body, "%}").1,
+    }
+}
+
+/// Characters of code up to the end of a tag, and the bytes before it.
+fn measure(body: &str, end: &str) -> (usize, usize) {
     let mut num_code = 0;
     let mut quote = None;
     let mut is_escaped = false;
@@ -51,10 +66,10 @@ fn measure<'a>(body: &'a str, end: &str) -> (usize, &'a str) {
             Some(_) if character == '\\' => is_escaped = true,
             Some(open) if character == open => quote = None,
             Some(_) => {}
-            None if body[at..].starts_with(end) => return (num_code, &body[at + end.len()..]),
+            None if body[at..].starts_with(end) => return (num_code, at),
             None if character == '"' || character == '\'' => quote = Some(character),
             None => num_code += usize::from(!character.is_whitespace()),
         }
     }
-    (num_code, "")
+    (num_code, body.len())
 }

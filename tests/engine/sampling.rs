@@ -57,6 +57,16 @@ fn parameters_reach_the_row() {
 }
 
 #[test]
+fn a_repetition_penalty_that_would_overflow_logits_reaches_no_row() {
+    for repetition_penalty in [1e-40, f32::MIN_POSITIVE, 1e-3] {
+        let mut runner = Setup::default().build();
+        let sampling = SamplingParams { repetition_penalty, ..SamplingParams::greedy() };
+        runner.answer(&Request { sampling, ..request(5, 1, 0) });
+        assert_eq!(first_row(&runner).repetition_penalty, 1e-3);
+    }
+}
+
+#[test]
 fn equal_seeds_give_equal_answers_and_different_ones_do_not() {
     let answer = |seed| Setup::default().build().answer(&sampled(seed)).ids;
     assert_eq!(answer(Some(5)), answer(Some(5)));

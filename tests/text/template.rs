@@ -253,6 +253,65 @@ fn hostile_templates_end_soon_and_stay_small() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
+/// Each of these overflowed the stack, or went on for ever, beside the budget.
+#[test]
+fn values_that_nest_or_wait_without_end_are_refused() {
+    let grow = |value: &str, then: &str| {
+        let kept = format!("{{% for i in range(99999) %}}{{% set ns.x = {value} %}}{{% endfor %}}");
+        format!("{{% set ns = namespace(x=[1]) %}}{kept}{{{{ {then} }}}}")
+    };
+    let doubled = "{% set x = x + x %}".repeat(64);
+    let sources = [
+        "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}".to_owned(),
+        "{% set ns = namespace() %}{%- set ns.a = [{'b': ns}] -%}{{ ns | tojson }}".to_owned(),
+        grow("[ns.x]", "ns.x | tojson"),
+        grow("{'a': ns.x}", "ns.x"),
+        grow("ns.x + ns.x", "ns.x | length"),
+        grow("ns.x[0:]", "ns.x | length"),
+        grow("[(ns.x[0] if i else ns.x) | chain(range(2))]", "ns.x | length"),
+        grow("ns.x | chain(range(2)) | reverse", "ns.x | length"),
+        format!("{{% set x = [1] %}}{doubled}{{{{ x | length }}}}"),
+        format!("{{% set x = [1] %}}{}{{{{ x | tojson }}}}", "{% set x = [x] %}".repeat(9999)),
+        "{{ [[0] * 10000] * 10000 | tojson }}".to_owned(),
+        "{{ ([[0] * 10000] * 10000) | list | tojson | length }}".to_owned(),
+        "{{ '{:1000000000}'.format(1) }}".to_owned(),
+        "{% macro f(x, n) %}{{ f([[[[[[x]]]]]], n - 1) if n else x }}{% endmacro %}{{ f(1, 40) }}".to_owned(),
+    ];
+    // What a browser gives WebAssembly.
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    let run = move || {
+        for source in &sources {
+            let start = &source[..source.len().min(120)];
+            let error = render_with(source, &chat(), &Value::Null).expect_err(start);
+            assert_eq!(error.code(), "bad_request", "{start}: {error}");
+        }
+    };
+    small.spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn what_set_tags_assign_stays_what_it_is() {
+    let cases = [
+        ("{% set a, b = 1, 2 %}{{ a }}{{ b }}", "12"),
+        ("{%- set a = 'x=%}' -%} {{ a }}", "x=%}"),
+        ("{% set a = 1 if false else 'no' %}{{ a }}", "no"),
+        ("{% set a | upper %}x=y{% endset %}{{ a }}", "X=Y"),
+        ("{% set a = [1] + [2] %}{{ a }} {{ a | length }}", "[1, 2] 2"),
+        ("{% set a = (1, 2) %}{{ a }}", "(1, 2)"),
+        (
+            "{% set ns = namespace(l=[]) %}{% for i in range(3) %}{% set ns.l = ns.l + [{'i': i}] %}{% endfor %}{{ ns.l | tojson }}",
+            "[{\"i\": 0}, {\"i\": 1}, {\"i\": 2}]",
+        ),
+        ("{% set a = messages[0] %}{{ a.role }}{% set b = messages[1:] %}{{ b[0].role }}", "systemuser"),
+        ("{% raw %}{% set a = 1 %}{% endraw %}", "{% set a = 1 %}"),
+        ("{% set a = range(3) %}{% for i in a %}{{ i }}{% endfor %}{{ a == [0, 1, 2] }}", "012True"),
+        ("{{ '{:>5}|{:.2f}'.format(7, 1.5) }}", "    7|1.50"),
+    ];
+    for (source, text) in cases {
+        assert_eq!(render(source, &chat()), text, "{source}");
+    }
+}
+
 #[test]
 fn a_long_chat_is_within_bounds() {
     let messages: Value = (0..2000)

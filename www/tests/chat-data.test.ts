@@ -6,6 +6,7 @@ import { fromFile } from '../src/chat/import';
 import { type MessageRecord, NO_SYSTEM, newConversation, titleFrom } from '../src/chat/records';
 import { ChatStore, DATABASE, type WholeConversation } from '../src/chat/store';
 import { childrenOf, newestLeaf, pathTo, toMessages, treeRows } from '../src/chat/tree';
+import { formatDateTime, formatWhen, isoTime } from '../src/i18n/format';
 
 let created = 1000;
 
@@ -216,6 +217,44 @@ describe('export and import', () => {
       ['circle', true],
     ]);
     expect(only?.conversation).toMatchObject({ title: 'kept', system: { text: '' }, budget: { overflow: 'error' } });
+  });
+
+  it('takes no time that is no date, which would keep the list from being shown ever after', () => {
+    const read = (time: unknown) => {
+      const messages = [{ id: 'a', role: 'user', text: 'x', created: time }];
+      const conversations = [{ created: time, updated: time, messages }];
+      const prompts = [{ name: 'p', versions: [{ version: 1, text: 'x', created: time }] }];
+      const contents = JSON.stringify({ format: 'pagewise-chats', version: 1, conversations, prompts });
+      return fromFile('f', contents, 5000);
+    };
+    for (const time of [1e300, 8.64e15, -1, 0, 'now', null]) {
+      const { conversations, prompts } = read(time);
+      expect(conversations[0]?.conversation).toMatchObject({ created: 5000, updated: 5000 });
+      expect(conversations[0]?.messages[0]?.created).toBe(5000);
+      expect(prompts[0]?.versions[0]?.created).toBe(5000);
+    }
+    expect(read(4000).conversations[0]?.conversation).toMatchObject({ created: 4000, updated: 4000 });
+    for (const time of [1e300, Number.NaN]) {
+      expect([isoTime(time), formatWhen(time), formatDateTime(time)].every((text) => text !== '')).toBe(true);
+    }
+  });
+
+  it('looks at each message of a long conversation once, in whichever order, and cuts a circle at one place', () => {
+    const num = 20_000;
+    const chain = Array.from({ length: num }, (_, at) => ({
+      id: `${at}`,
+      role: 'user',
+      text: '',
+      parent: `${at + 1}`,
+    }));
+    const read = (last: string | null) => {
+      const messages = chain.map((one, at) => (at === num - 1 ? { ...one, parent: last } : one));
+      const file = { format: 'pagewise-chats', version: 1, conversations: [{ messages }] };
+      const [only] = fromFile('f', JSON.stringify(file)).conversations;
+      return only?.messages.filter(({ parent }) => parent === null).length;
+    };
+    expect(read(null)).toBe(1);
+    expect(read(`${num - 5}`)).toBe(1);
   });
 
   it('name files after titles in any language', () => {

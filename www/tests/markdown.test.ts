@@ -77,6 +77,13 @@ describe('renderBlocks', () => {
     expect(html(`${'1. '.repeat(8000)}<img src=x onerror=alert(1)>`)).not.toContain('<img');
   });
 
+  it('what the parser would take minutes for is shown as it was written', () => {
+    for (const text of ['**a*'.repeat(200_000), `${'a'.repeat(90_000)}@`, `see ${'a.b+'.repeat(20_000)}@ x`]) {
+      expect(renderBlocks(text)).toEqual([{ source: text, html: `<p>${text}</p>`, text, lang: 'en' }]);
+    }
+    expect(html(`**b** me@example.org ${'a'.repeat(3000)}`)).toContain('<strong>b</strong>');
+  });
+
   it('gives the words alone for announcements', () => {
     expect(renderBlocks('**a** [b](https://x.y) `c`')[0]?.text).toBe('a b c');
     expect(renderBlocks('- one\n- two')[0]?.text).toBe('one two');

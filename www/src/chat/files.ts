@@ -2,8 +2,7 @@
 import { signal } from '@preact/signals';
 import type { Chat } from './chat';
 import { fileNameFor, toJson, toMarkdown } from './export';
-import { fromFile, type ImportProblem, MAX_IMPORT_BYTES } from './import';
-import type { WholeConversation } from './store';
+import { fromFile, type Imported, type ImportProblem, MAX_IMPORT_BYTES } from './import';
 import { t } from './text';
 
 /** What the last import brought. */
@@ -44,24 +43,39 @@ export async function exportAll(chat: Chat): Promise<void> {
 }
 
 export async function importFiles(chat: Chat, files: readonly File[]): Promise<void> {
-  const conversations: WholeConversation[] = [];
   const problems: ImportProblem[] = [];
-  let numPrompts = 0;
+  let [numConversations, numPrompts] = [0, 0];
   for (const file of files) {
-    if (file.size > MAX_IMPORT_BYTES) {
-      problems.push({ code: 'too_large', place: file.name });
-      continue;
-    }
-    const read = fromFile(file.name, await file.text());
-    conversations.push(...read.conversations);
+    const read = await readFile(file);
     problems.push(...read.problems);
-    numPrompts += read.prompts.length;
+    const notStored = (what: string): void =>
+      void problems.push({ code: 'not_stored', place: `${file.name}: ${what}` });
     // Versions come on top of those that are there: nothing is overwritten.
     for (const { name, versions } of read.prompts) {
-      for (const { text } of versions) await chat.library.addPromptVersion(name, text);
+      const added = await chat.library.addPromptVersions(name, versions).catch(() => false);
+      if (added) numPrompts += 1;
+      else notStored(name);
+    }
+    for (const whole of read.conversations) {
+      const added = await chat.library.restore([whole]).catch(() => false);
+      if (added) numConversations += 1;
+      else notStored(whole.conversation.title);
     }
   }
-  await chat.library.restore(conversations);
-  importReport.value = { numConversations: conversations.length, numPrompts, problems };
+  importReport.value = { numConversations, numPrompts, problems };
   chat.dialog.value = 'import';
+}
+
+/** What is in a file, as far as it can be read. */
+async function readFile(file: File): Promise<Imported> {
+  const nothing = (code: ImportProblem['code']): Imported => {
+    return { conversations: [], prompts: [], problems: [{ code, place: file.name }] };
+  };
+  if (file.size > MAX_IMPORT_BYTES) return nothing('too_large');
+  try {
+    return fromFile(file.name, await file.text());
+  } catch {
+    // It was moved or changed since it was chosen.
+    return nothing('unreadable');
+  }
 }

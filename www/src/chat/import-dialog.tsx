@@ -20,6 +20,8 @@ const TEXTS = {
   lost_parent: 'importLostParent',
   not_a_prompt: 'importNotPrompt',
   too_large: 'importTooLarge',
+  unreadable: 'importUnreadable',
+  not_stored: 'importNotStored',
 } as const satisfies Readonly<Record<ImportProblemCode, string>>;
 
 export default function ImportDialog(): JSX.Element | null {

@@ -31,7 +31,9 @@ export type ImportProblemCode =
   | 'not_a_message'
   | 'lost_parent'
   | 'not_a_prompt'
-  | 'too_large';
+  | 'too_large'
+  | 'unreadable'
+  | 'not_stored';
 
 /** Something that was left out, and where. */
 export interface ImportProblem {
@@ -46,14 +48,17 @@ export interface Imported {
   readonly problems: readonly ImportProblem[];
 }
 
+const DAY_MS = 24 * 3600 * 1000;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const time = (value: unknown, otherwise: number): number =>
-  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise;
+/** A clock may be wrong, but not by more than a day: beyond it is no time, and beyond a few digits more no date that can be shown. */
+const time = (value: unknown, now: number): number =>
+  typeof value === 'number' && value > 0 && value < now + DAY_MS ? value : now;
 
 /** Reads a file by its contents, whatever its name. */
 export function fromFile(name: string, contents: string, now: number = Date.now()): Imported {
@@ -222,27 +227,30 @@ function readRecord(
   };
 }
 
-/** Messages whose parents lead in a circle begin branches of their own. */
+/** Where parents lead in a circle, the message that closes it begins a branch. Each is looked at once: files may be long. */
 function withoutCircles(messages: readonly MessageRecord[]): MessageRecord[] {
   const parents = new Map(messages.map(({ id, parent }) => [id, parent]));
-  return messages.map((message) => {
-    const seen = new Set([message.id]);
-    for (let at = message.parent; at !== null; at = parents.get(at) ?? null) {
-      if (!seen.has(at)) {
-        seen.add(at);
-        continue;
+  const isSound = new Set<string>();
+  for (const { id } of messages) {
+    const seen = new Set<string>();
+    let below = id;
+    for (let at: string | null = id; at !== null && !isSound.has(at); at = parents.get(at) ?? null) {
+      if (seen.has(at)) {
+        parents.set(below, null);
+        break;
       }
-      parents.set(message.id, null);
-      return { ...message, parent: null };
+      seen.add(at);
+      below = at;
     }
-    return message;
-  });
+    for (const one of seen) isSound.add(one);
+  }
+  return messages.map((message) => ({ ...message, parent: parents.get(message.id) ?? null }));
 }
 
 function readPrompt(item: unknown, now: number): PromptRecord | null {
   if (!isFields(item) || text(item.name) === '') return null;
   const versions = list(item.versions).flatMap((one) =>
-    isFields(one) && Number.isInteger(one.version) && typeof one.text === 'string'
+    isFields(one) && Number.isSafeInteger(one.version) && typeof one.text === 'string'
       ? [{ version: Number(one.version), text: one.text, created: time(one.created, now) }]
       : [],
   );

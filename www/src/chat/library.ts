@@ -1,7 +1,7 @@
 /** All conversations: the list, search, renaming, deleting with a way back. Keeps the other tabs in step. */
 import { type Signal, signal } from '@preact/signals';
 import { type ChatNews, type NewsChannel, openChannel } from './channel';
-import type { ConversationRecord, MessageRecord, PromptRecord } from './records';
+import type { ConversationRecord, MessageRecord, PromptRecord, PromptVersion } from './records';
 import { ChatStore, type Hit, type WholeConversation } from './store';
 
 export class Library {
@@ -87,17 +87,24 @@ export class Library {
     await this.refresh();
     this.channel.tell({ kind: 'deleted', conversation: id });
     if (!store || !whole) return null;
-    return async () => this.restore([whole]);
+    return async () => {
+      await this.restore([whole]);
+    };
   }
 
-  /** Adds whole conversations: deleted or imported ones. */
-  async restore(conversations: readonly WholeConversation[]): Promise<void> {
+  /** Adds whole conversations: deleted or imported ones; false where nothing is stored. Rejects where there is no room. */
+  async restore(conversations: readonly WholeConversation[]): Promise<boolean> {
     const store = await this.store();
-    for (const whole of conversations) {
-      await store?.add(whole);
-      this.channel.tell({ kind: 'changed', conversation: whole.conversation.id });
+    if (!store) return false;
+    try {
+      for (const whole of conversations) {
+        await store.add(whole);
+        this.channel.tell({ kind: 'changed', conversation: whole.conversation.id });
+      }
+    } finally {
+      await this.refresh();
     }
-    await this.refresh();
+    return true;
   }
 
   /** Everything, for export. */
@@ -112,6 +119,18 @@ export class Library {
     const added = await (await this.store())?.addPromptVersion(name, text);
     await this.promptsChanged();
     return added?.version ?? null;
+  }
+
+  /** Adds versions to a prompt, one on top of the other; false where nothing is stored. */
+  async addPromptVersions(name: string, versions: readonly Pick<PromptVersion, 'text'>[]): Promise<boolean> {
+    const store = await this.store();
+    if (!store) return false;
+    try {
+      for (const { text } of versions) await store.addPromptVersion(name, text);
+    } finally {
+      await this.promptsChanged();
+    }
+    return true;
   }
 
   async putPrompts(prompts: readonly PromptRecord[]): Promise<void> {

@@ -1,7 +1,7 @@
 /** The list of conversations, with search, and what can be done with all of them. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { formatDateTime, formatWhen } from '../i18n/format';
+import { formatDateTime, formatWhen, isoTime } from '../i18n/format';
 import { hrefTo } from '../shell/router';
 import { Button, Icon, IconButton } from '../ui/kit';
 import { useChat } from './context';
@@ -102,7 +102,7 @@ function Item({ record, hit, onChoose, onMore }: ItemProps): JSX.Element {
           {isAnswering && <i class="dot" aria-hidden="true" />}
           {title}
         </span>
-        <time title={formatDateTime(record.updated)} dateTime={new Date(record.updated).toISOString()}>
+        <time title={formatDateTime(record.updated)} dateTime={isoTime(record.updated)}>
           {formatWhen(record.updated)}
         </time>
         {hit && (

@@ -118,14 +118,26 @@ function plainText(token: Token): string {
   return 'text' in token ? String(token.text) : '';
 }
 
+/** Longest text that is taken apart, in characters; a context of 4,096 tokens is about 20,000. */
+const MAX_MARKDOWN = 100_000;
+/** Longest word of one that may have addresses in it. */
+const MAX_WORD = 4000;
+
 /** Splits `markdown` into rendered blocks, taking those that did not change from `previous`. */
 export function renderBlocks(markdown: string, previous: readonly Block[] = []): Block[] {
   try {
-    return parseBlocks(markdown, previous);
+    if (!takesTooLong(markdown)) return parseBlocks(markdown, previous);
   } catch {
     // Nested deeper than the parser's stack, as when a model repeats `>` without end: shown as it was written.
-    return [{ source: markdown, html: `<p>${escapeHtml(markdown)}</p>`, text: markdown.trim(), lang: lang.value }];
   }
+  return [{ source: markdown, html: `<p>${escapeHtml(markdown)}</p>`, text: markdown.trim(), lang: lang.value }];
+}
+
+/** Whether the parser, which looks at some texts again for every character, would hold up the page. No answer is like that. */
+function takesTooLong(markdown: string): boolean {
+  if (markdown.length > MAX_MARKDOWN) return true;
+  // What could be an address of mail is looked for from each letter on.
+  return markdown.includes('@') && markdown.split(/\s/).some((word) => word.length > MAX_WORD);
 }
 
 function parseBlocks(markdown: string, previous: readonly Block[]): Block[] {

@@ -1,6 +1,6 @@
 /** Saved prompts: each with its versions, any of which can be put back into the field. */
 import type { JSX } from 'preact';
-import { formatDateTime } from '../i18n/format';
+import { formatDateTime, isoTime } from '../i18n/format';
 import { IconButton } from '../ui/kit';
 import { useChat } from './context';
 import { versionName } from './prompt-state';
@@ -54,7 +54,7 @@ function PromptItem({ prompt: { name, versions }, onTake, onDelete }: ItemProps)
               onClick={() => onTake({ text, name, version })}
             >
               <span class="version-name">{versionName(name, version)}</span>
-              <time dateTime={new Date(created).toISOString()}>{formatDateTime(created)}</time>
+              <time dateTime={isoTime(created)}>{formatDateTime(created)}</time>
               <span class="version-text">{text}</span>
             </button>
           </li>

@@ -68,7 +68,7 @@ export function formatRateNumber(perS: number): string {
 
 /** A point in time: the hour today, the day before that. */
 export function formatWhen(time: number, now: number = Date.now()): string {
-  const date = new Date(time);
+  const date = dateOf(time);
   const isToday = date.toDateString() === new Date(now).toDateString();
   if (isToday) return dateFormat({ hour: 'numeric', minute: '2-digit' }).format(date);
   const isThisYear = date.getFullYear() === new Date(now).getFullYear();
@@ -77,7 +77,18 @@ export function formatWhen(time: number, now: number = Date.now()): string {
 
 /** A point in time in full. */
 export function formatDateTime(time: number): string {
-  return dateFormat({ dateStyle: 'medium', timeStyle: 'short' }).format(new Date(time));
+  return dateFormat({ dateStyle: 'medium', timeStyle: 'short' }).format(dateOf(time));
+}
+
+/** A point in time for machines. */
+export function isoTime(time: number): string {
+  return dateOf(time).toISOString();
+}
+
+/** What is no date must not take the whole page with it. */
+function dateOf(time: number): Date {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? new Date(0) : date;
 }
 
 function dateFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {

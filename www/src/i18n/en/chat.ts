@@ -35,6 +35,8 @@ export const chat = {
   importLostParent: 'A message whose predecessor is missing; it begins a branch.',
   importNotPrompt: 'Not a prompt.',
   importTooLarge: 'The file is too large.',
+  importUnreadable: 'The file can no longer be read: it was moved, changed or removed.',
+  importNotStored: 'It could not be stored: the browser keeps nothing here, or has no room left.',
   deleteConversation: 'Delete conversation',
   deleted: '“{title}” was deleted.',
   undo: 'Undo',

@@ -37,6 +37,8 @@ export const chat: Translation<typeof en> = {
   importLostParent: '这条消息的上一条缺失，因此成为分支的开头。',
   importNotPrompt: '不是提示词。',
   importTooLarge: '文件太大。',
+  importUnreadable: '无法再读取此文件：它已被移动、更改或删除。',
+  importNotStored: '无法保存：浏览器不允许在此存储，或空间已满。',
   deleteConversation: '删除对话',
   deleted: '已删除“{title}”。',
   undo: '撤销',
