@@ -1,5 +1,6 @@
-// Refuses to pack without what the build makes.
+// Refuses to pack without what the build makes, and brings the documents that the README links.
 import { existsSync } from 'node:fs';
+import { layDocuments } from './pack-documents.mjs';
 
 const needed = [
   'dist/index.js',
@@ -17,3 +18,4 @@ if (missing.length > 0) {
   console.error(`missing: ${missing.join(', ')}; run "npm run build" in the repository first`);
   process.exit(1);
 }
+layDocuments();

@@ -9,7 +9,7 @@
 
 import { PagewiseError } from './errors.js';
 import { bad, inRange, isObject, show } from './fields.js';
-import type { ChatMessage } from './openai.js';
+import type { ChatRequestMessage } from './openai.js';
 import { checkOptions, type OptionKinds } from './options.js';
 
 /** What to do when a conversation no longer fits; see {@link BudgetOptions.overflow}. */
@@ -28,7 +28,7 @@ export interface ConversationSummary {
 /** What a summary is to be made of. */
 export interface SummaryRequest {
   /** The messages that are about to be cut, oldest first. */
-  messages: readonly ChatMessage[];
+  messages: readonly ChatRequestMessage[];
   /** The summary of what was cut before; the new one has to cover it too. */
   previous: ConversationSummary | null;
 }
@@ -40,7 +40,7 @@ export interface BudgetOptions {
   /** Of those, tokens kept free for the answer. */
   answerTokens: number;
   /** Counts a prompt's tokens, what the template adds included. */
-  countTokens: (messages: readonly ChatMessage[]) => number | Promise<number>;
+  countTokens: (messages: readonly ChatRequestMessage[]) => number | Promise<number>;
   /**
    * When a conversation no longer fits: `error` (default) rejects with `context_too_long`; `drop_oldest_turns` leaves them
    * out; `summarize` puts a summary in their place.
@@ -58,7 +58,7 @@ export interface BudgetOptions {
    * A summary as messages. Default: a turn of its own, because templates differ in whether they take a second system
    * message, but all take turns; and the system prompt stays as it is.
    */
-  renderSummary?: (summary: ConversationSummary) => readonly ChatMessage[];
+  renderSummary?: (summary: ConversationSummary) => readonly ChatRequestMessage[];
   /** Whether the cache keeps generated answers too, as Pagewise's does; default true. */
   cachesAnswers?: boolean;
 }
@@ -68,7 +68,7 @@ export interface Cut {
   /** How. */
   policy: Exclude<OverflowPolicy, 'error'>;
   /** The messages that are no longer in the prompt, oldest first. */
-  messages: ChatMessage[];
+  messages: ChatRequestMessage[];
   /** How many turns those are. */
   turns: number;
   /** Tokens of the prompt before the cut. */
@@ -78,7 +78,7 @@ export interface Cut {
 /** A prompt that fits. */
 export interface FittedPrompt {
   /** What to send. */
-  messages: ChatMessage[];
+  messages: ChatRequestMessage[];
   /** Its tokens. */
   promptTokens: number;
   /** Tokens that it may have. */
@@ -112,7 +112,7 @@ const OVERFLOWS: readonly unknown[] = ['error', 'drop_oldest_turns', 'summarize'
 /** What was cut so far. */
 interface State {
   /** Messages behind the system prompt that are no longer sent. */
-  replaced: readonly ChatMessage[];
+  replaced: readonly ChatRequestMessage[];
   summary: ConversationSummary | null;
 }
 
@@ -125,7 +125,7 @@ export class ConversationBudget {
   readonly #options: Required<Omit<BudgetOptions, 'summarize'>> & Pick<BudgetOptions, 'summarize'>;
   readonly #allowed: number;
   #state = NOTHING_CUT;
-  #lastPrompt: readonly ChatMessage[] = [];
+  #lastPrompt: readonly ChatRequestMessage[] = [];
   #queue: Promise<unknown> = Promise.resolve();
 
   /** A budget for one conversation; throws `bad_request` for options that contradict each other. */
@@ -165,7 +165,7 @@ export class ConversationBudget {
    * Rejects with `context_too_long` where it does not fit and may not be cut, or does not fit even when it is; with what
    * `summarize` rejects with; and then nothing is changed. Calls are answered one after another.
    */
-  fit(conversation: readonly ChatMessage[]): Promise<FittedPrompt> {
+  fit(conversation: readonly ChatRequestMessage[]): Promise<FittedPrompt> {
     if (!Array.isArray(conversation) || !Array.from<unknown>(conversation).every(isObject)) {
       return Promise.reject(bad(`fit: a list of messages is needed, ${show(conversation)} given`));
     }
@@ -174,7 +174,7 @@ export class ConversationBudget {
     return result;
   }
 
-  async #fit(conversation: ChatMessage[]): Promise<FittedPrompt> {
+  async #fit(conversation: ChatRequestMessage[]): Promise<FittedPrompt> {
     const numSystem = conversation.findIndex((message) => !isSystem(message));
     const system = conversation.slice(0, numSystem < 0 ? conversation.length : numSystem);
     const rest = conversation.slice(system.length);
@@ -206,13 +206,17 @@ export class ConversationBudget {
     return { messages, promptTokens, allowedTokens, reusedTokens, reusedFraction, cut, numReplaced, summary };
   }
 
-  #assemble(system: ChatMessage[], rest: ChatMessage[], { replaced, summary }: State): ChatMessage[] {
+  #assemble(
+    system: ChatRequestMessage[],
+    rest: ChatRequestMessage[],
+    { replaced, summary }: State,
+  ): ChatRequestMessage[] {
     const stand = summary ? this.#options.renderSummary(summary) : [];
     return [...system, ...stand, ...rest.slice(replaced.length)];
   }
 
   /** Where the cut ends: the first turn that leaves no more than `cutTo` of the space taken, of those that may be cut. */
-  async #cutEnd(system: ChatMessage[], rest: ChatMessage[], state: State): Promise<number> {
+  async #cutEnd(system: ChatRequestMessage[], rest: ChatRequestMessage[], state: State): Promise<number> {
     const { keepTurns, cutTo, overflow, summaryTokens } = this.#options;
     const frame = overflow === 'summarize' ? this.#options.renderSummary(EMPTY_SUMMARY) : [];
     const reserved = overflow === 'summarize' ? summaryTokens : 0;
@@ -229,7 +233,7 @@ export class ConversationBudget {
     throw this.#tooLong(what, last === undefined ? await this.#count(this.#assemble(system, rest, state)) : tokens);
   }
 
-  async #summarize(messages: ChatMessage[], previous: ConversationSummary | null): Promise<ConversationSummary> {
+  async #summarize(messages: ChatRequestMessage[], previous: ConversationSummary | null): Promise<ConversationSummary> {
     const summary = await this.#options.summarize?.({ messages, previous });
     for (const key of ['conversation_summary', 'user_profile', 'task_state'] as const) {
       if (typeof summary?.[key] !== 'string') throw bad(`summarize gave no text as ${key}`);
@@ -237,14 +241,14 @@ export class ConversationBudget {
     return summary as ConversationSummary;
   }
 
-  async #reusedTokens(messages: ChatMessage[], promptTokens: number): Promise<number> {
+  async #reusedTokens(messages: ChatRequestMessage[], promptTokens: number): Promise<number> {
     let length = commonLength(this.#lastPrompt, messages);
     const isWhole = length > 0 && length === this.#lastPrompt.length;
     if (isWhole && this.#options.cachesAnswers && messages[length]?.role === 'assistant') length += 1;
     return length === 0 ? 0 : Math.min(promptTokens, await this.#count(messages.slice(0, length)));
   }
 
-  async #count(messages: readonly ChatMessage[]): Promise<number> {
+  async #count(messages: readonly ChatRequestMessage[]): Promise<number> {
     const tokens = await this.#options.countTokens(messages);
     if (!(tokens >= 0)) throw bad(`countTokens gave ${tokens}`);
     return tokens;
@@ -257,7 +261,7 @@ export class ConversationBudget {
 }
 
 /** A summary as a turn of its own. */
-function summaryTurn(summary: ConversationSummary): ChatMessage[] {
+function summaryTurn(summary: ConversationSummary): ChatRequestMessage[] {
   const part = (key: keyof ConversationSummary): string => `<${key}>\n${summary[key]}\n</${key}>`;
   const parts = [part('conversation_summary'), part('user_profile'), part('task_state')];
   const content = `Earlier messages of this conversation were replaced by this summary.\n\n${parts.join('\n')}`;
@@ -267,16 +271,16 @@ function summaryTurn(summary: ConversationSummary): ChatMessage[] {
   ];
 }
 
-const isSystem = ({ role }: ChatMessage): boolean => role === 'system' || role === 'developer';
+const isSystem = ({ role }: ChatRequestMessage): boolean => role === 'system' || role === 'developer';
 
 /** Indices at which turns begin; what is before the first user message belongs to the first turn. */
-function turnStarts(messages: readonly ChatMessage[]): number[] {
+function turnStarts(messages: readonly ChatRequestMessage[]): number[] {
   const starts = messages.flatMap(({ role }, index) => (role === 'user' && index > 0 ? [index] : []));
   return messages.length > 0 ? [0, ...starts] : [];
 }
 
 /** Messages that two lists have in common at their fronts. */
-function commonLength(a: readonly ChatMessage[], b: readonly ChatMessage[]): number {
+function commonLength(a: readonly ChatRequestMessage[], b: readonly ChatRequestMessage[]): number {
   const isSame = (index: number): boolean => JSON.stringify(a[index]) === JSON.stringify(b[index]);
   let length = 0;
   while (length < a.length && length < b.length && isSame(length)) length += 1;

@@ -22,8 +22,14 @@ export interface EmbeddingCreateParams {
   timeout_ms?: number | RequestTimeouts | null;
 }
 
-/** One text, embedded. */
-export interface Embedding {
+/** A request whose answer has numbers. */
+export interface EmbeddingCreateParamsFloat extends EmbeddingCreateParams {
+  /** Numbers: the default. */
+  encoding_format?: 'float' | null;
+}
+
+/** One text, embedded: as numbers, or as what `Values` says. */
+export interface Embedding<Values extends number[] | string = number[] | string> {
   /** Always `embedding`. */
   object: 'embedding';
   /** Index of the text. */
@@ -32,15 +38,15 @@ export interface Embedding {
    * The mean of the last hidden states of the text's tokens, behind the model's output norm, scaled to length 1; as base64
    * if that was asked for.
    */
-  embedding: number[] | string;
+  embedding: Values;
 }
 
 /** The answer to {@link EmbeddingCreateParams}. */
-export interface CreateEmbeddingResponse {
+export interface CreateEmbeddingResponse<Values extends number[] | string = number[] | string> {
   /** Always `list`. */
   object: 'list';
   /** One for each text, in order. */
-  data: Embedding[];
+  data: Embedding<Values>[];
   /** The engine's id. */
   model: string;
   /** Tokens of all texts. */

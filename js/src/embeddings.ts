@@ -6,7 +6,7 @@ import { unlessAborted } from './abort.js';
 import type { WorkerClient } from './client.js';
 import { REQUEST_OPTIONS } from './completions.js';
 import { checkEmbeddingRequest } from './embedding-request.js';
-import type { CreateEmbeddingResponse, EmbeddingCreateParams } from './embedding-types.js';
+import type { CreateEmbeddingResponse, EmbeddingCreateParams, EmbeddingCreateParamsFloat } from './embedding-types.js';
 import { cancelledError, PagewiseError } from './errors.js';
 import { checkOptions } from './options.js';
 import type { EngineRequest } from './protocol.js';
@@ -38,6 +38,8 @@ export class Embeddings {
    * Rejects with a {@link PagewiseError}: `queue_full` where there is room for none; `bad_request` names the field, `context_too_long` where a text does not fit,
    * `unsupported_model` where the file asks for another pooling, and as {@link ChatCompletions.create} does.
    */
+  create(params: EmbeddingCreateParamsFloat, options?: RequestOptions): Promise<CreateEmbeddingResponse<number[]>>;
+  create(params: EmbeddingCreateParams, options?: RequestOptions): Promise<CreateEmbeddingResponse>;
   async create(params: EmbeddingCreateParams, options?: RequestOptions): Promise<CreateEmbeddingResponse> {
     const { signal, onQueued } = checkOptions('create', options, REQUEST_OPTIONS);
     const { requests, isBase64 } = checkEmbeddingRequest(params, [this.#info.id, this.#info.name]);

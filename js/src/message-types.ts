@@ -2,6 +2,7 @@
  * Messages of conversations: OpenAI's shapes.
  */
 
+import type { ChatAnswerMessage } from './openai.js';
 import type { ChatToolCallMessage, ChatToolMessage } from './tool-types.js';
 
 /** A text part of a message's content. */
@@ -39,5 +40,5 @@ export interface ChatMessage {
   cache_control?: CacheControl | null;
 }
 
-/** One message of a conversation that may have calls and their results. */
-export type ChatRequestMessage = ChatMessage | ChatToolCallMessage | ChatToolMessage;
+/** One message of a conversation that may have calls and their results. An answer's message is one as it is. */
+export type ChatRequestMessage = ChatMessage | ChatToolCallMessage | ChatToolMessage | ChatAnswerMessage;

@@ -62,12 +62,22 @@ export interface LanguageModelCreateCoreOptions {
   tools?: readonly LanguageModelTool[];
 }
 
+/** The target of a load's events: `loaded` goes from 0 to 1, `total` is 1. */
+export interface LanguageModelMonitor extends EventTarget {
+  addEventListener(
+    type: 'downloadprogress',
+    listener: (event: Event & { readonly loaded: number; readonly total: number }) => void,
+    options?: AddEventListenerOptions | boolean,
+  ): void;
+  addEventListener(...args: Parameters<EventTarget['addEventListener']>): void;
+}
+
 /** Options of `create()`. */
 export interface LanguageModelCreateOptions extends LanguageModelCreateCoreOptions {
   /** Ends it, and the session too. */
   signal?: AbortSignal;
   /** Is given a target of `downloadprogress` events, whose `loaded` goes from 0 to 1. */
-  monitor?: (monitor: EventTarget) => void;
+  monitor?: (monitor: LanguageModelMonitor) => void;
   /** What the conversation begins with. A system message is never left out when it becomes too long. */
   initialPrompts?: readonly LanguageModelMessage[];
 }
@@ -155,7 +165,7 @@ async function create(source: EngineSource, options: LanguageModelCreateOptions)
     throw notSupported('text is all that this model takes and gives, beside calls of tools');
   const initial = initialPrompts === undefined ? [] : toMessages(initialPrompts, true);
   const target = new EventTarget();
-  monitor?.(target);
+  monitor?.(target as LanguageModelMonitor);
   try {
     const engine = await unlessAborted(source.load(target), signal);
     if (tools !== undefined) await tryTools(engine, tools);

@@ -255,8 +255,7 @@ export class LanguageModelSession extends EventTarget {
   /** The conversation; its oldest turns are left out where it does not fit otherwise. */
   async #fit(all: readonly ChatRequestMessage[]): Promise<ChatRequestMessage[]> {
     try {
-      // It looks at roles, and hands everything on.
-      const { messages, cut } = await this.#budget.fit(all as readonly ChatMessage[]);
+      const { messages, cut } = await this.#budget.fit(all);
       if (cut !== null) this.dispatchEvent(new Event('contextoverflow'));
       return messages;
     } catch (error) {

@@ -3,7 +3,7 @@
  */
 
 import { checkEmbeddingRequest } from './embedding-request.js';
-import type { CreateEmbeddingResponse, EmbeddingCreateParams } from './embedding-types.js';
+import type { CreateEmbeddingResponse, EmbeddingCreateParams, EmbeddingCreateParamsFloat } from './embedding-types.js';
 import type { Engine } from './engine.js';
 import { PagewiseError } from './errors.js';
 import { bad, isObject } from './fields.js';
@@ -24,6 +24,11 @@ export class RoutedEmbeddings {
    * As an engine's; the request is checked in the same way wherever it is answered. A server may pool in another way: what was
    * embedded in one place is not to be compared with what was in the other, which `computed_on` tells apart.
    */
+  create(
+    params: EmbeddingCreateParamsFloat,
+    options?: RequestOptions,
+  ): Promise<Routed<CreateEmbeddingResponse<number[]>>>;
+  create(params: EmbeddingCreateParams, options?: RequestOptions): Promise<Routed<CreateEmbeddingResponse>>;
   async create(
     params: EmbeddingCreateParams,
     { signal, onQueued }: RequestOptions = {},

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   type BudgetOptions,
-  type ChatMessage,
+  type ChatRequestMessage,
   ConversationBudget,
   type ConversationSummary,
   type FittedPrompt,
@@ -10,10 +10,10 @@ import {
 } from '../src/index.js';
 
 /** One token a letter, and two a message, as a template would add. */
-const countTokens = (messages: readonly ChatMessage[]): number =>
-  messages.reduce((sum, { content }) => sum + content.length + 2, 0);
+const countTokens = (messages: readonly ChatRequestMessage[]): number =>
+  messages.reduce((sum, { content }) => sum + (content ?? '').length + 2, 0);
 
-const system: ChatMessage = { role: 'system', content: 'Be kind to everybody.' };
+const system: ChatRequestMessage = { role: 'system', content: 'Be kind to everybody.' };
 
 const summary = (text: string): ConversationSummary => ({
   conversation_summary: text,
@@ -34,7 +34,7 @@ function random(seed: number): (most: number) => number {
 async function converse(
   options: Partial<BudgetOptions>,
   { seed = 1, turns = 100, longest = 40 } = {},
-): Promise<{ conversation: ChatMessage[]; fitted: FittedPrompt[]; asked: SummaryRequest[] }> {
+): Promise<{ conversation: ChatRequestMessage[]; fitted: FittedPrompt[]; asked: SummaryRequest[] }> {
   const next = random(seed);
   const asked: SummaryRequest[] = [];
   const summarize = async (request: SummaryRequest) => {
@@ -42,7 +42,7 @@ async function converse(
     return summary(`${asked.length}`);
   };
   const budget = new ConversationBudget({ contextTokens: 1200, answerTokens: 200, countTokens, summarize, ...options });
-  const conversation: ChatMessage[] = [system];
+  const conversation: ChatRequestMessage[] = [system];
   const fitted: FittedPrompt[] = [];
   const text = (turn: number): string => `${turn}${'x'.repeat(1 + next(longest))}`;
   for (let turn = 0; turn < turns; turn += 1) {
@@ -53,7 +53,7 @@ async function converse(
   return { conversation, fitted, asked };
 }
 
-const numShared = (a: readonly ChatMessage[], b: readonly ChatMessage[]): number => {
+const numShared = (a: readonly ChatRequestMessage[], b: readonly ChatRequestMessage[]): number => {
   const at = a.findIndex((message, index) => JSON.stringify(message) !== JSON.stringify(b[index]));
   return at < 0 ? a.length : at;
 };
@@ -64,7 +64,7 @@ describe.each(['drop_oldest_turns', 'summarize'] as const)('%s', (overflow) => {
     const keepTurns = 1 + next(4);
     const cutTo = 0.4 + next(6) / 10;
     const { conversation, fitted, asked } = await converse({ overflow, keepTurns, cutTo }, { seed });
-    const dropped: ChatMessage[] = [];
+    const dropped: ChatRequestMessage[] = [];
     for (const [turn, prompt] of fitted.entries()) {
       const history = conversation.slice(0, 2 * turn + 2);
       expect(prompt.promptTokens).toBe(countTokens(prompt.messages));
@@ -119,7 +119,7 @@ describe.each(['drop_oldest_turns', 'summarize'] as const)('%s', (overflow) => {
       renderSummary: ({ conversation_summary }) => [{ role: 'user', content: conversation_summary }],
       summarize: async ({ previous }) => summary(previous ? 'second' : 'first'),
     });
-    const say = (content: string): ChatMessage => ({ role: 'user', content });
+    const say = (content: string): ChatRequestMessage => ({ role: 'user', content });
     const long = [system, say('a'.repeat(90)), say('b'.repeat(90)), say('c')];
     expect((await budget.fit(long)).numReplaced).toBeGreaterThan(0);
     const edited = await budget.fit([system, say('A'), say('d')]);
@@ -136,7 +136,7 @@ describe.each(['drop_oldest_turns', 'summarize'] as const)('%s', (overflow) => {
       overflow,
       summarize: async () => summary(''),
     });
-    const messages: ChatMessage[] = [system, { role: 'user', content: 'x'.repeat(90) }];
+    const messages: ChatRequestMessage[] = [system, { role: 'user', content: 'x'.repeat(90) }];
     await expect(budget.fit(messages)).rejects.toMatchObject({
       code: 'context_too_long',
       message: expect.stringMatching(/last 2 turns takes 115 tokens, 80 allowed beside 20/),
@@ -186,7 +186,7 @@ describe('the default', () => {
 
 describe('summaries', () => {
   const options = { contextTokens: 400, answerTokens: 20, countTokens, overflow: 'summarize', keepTurns: 1 } as const;
-  const messages: ChatMessage[] = [
+  const messages: ChatRequestMessage[] = [
     system,
     { role: 'user', content: 'a'.repeat(300) },
     { role: 'assistant', content: 'b'.repeat(80) },

@@ -54,7 +54,7 @@ test('An answer as JSON', async () => {
   expect(requests[0]?.constraint).toMatchObject({ kind: 'json_schema', name: 'review' });
   vi.restoreAllMocks();
   const cut: FakeOptions['script'] = { events: [{ kind: 'text', text: '{"mood": "mi' }], reason: 'length' };
-  await expect(run(code, { script: cut })).rejects.toThrow('150 tokens are too few');
+  await expect(run(code, { script: cut })).rejects.toThrow('300 tokens are too few');
 });
 
 test('Tools that the model calls', async () => {

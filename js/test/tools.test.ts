@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ChatRequestMessage, Engine } from '../src/index.js';
+import { type ChatAnswerMessage, type ChatRequestMessage, Engine } from '../src/index.js';
 import { checkChatRequest } from '../src/request.js';
 import { type FakeOptions, FakeWorker, fakeModel, type ScriptedEvent } from './fake.js';
 
@@ -142,7 +142,7 @@ describe('an answer at once', () => {
     // And what came back may be sent again.
     const again: ChatRequestMessage[] = [
       ...messages,
-      answer.choices[0]?.message as ChatRequestMessage,
+      answer.choices[0]?.message as ChatAnswerMessage,
       { role: 'tool', tool_call_id: 'call_a', content: 'Rain' },
     ];
     await engine.chat.completions.create({ messages: again, tools });

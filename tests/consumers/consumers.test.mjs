@@ -205,6 +205,22 @@ describe('consumers of the packed package', { concurrency: 2 }, () => {
     assert.equal(code, 0, output);
   });
 
+  test('licences and all that documents link are in the package', () => {
+    const folder = path.join(consumers, 'node_modules', 'pagewise');
+    for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) assert.ok(fs.existsSync(path.join(folder, name)), name);
+    const names = fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.md'));
+    assert.ok(names.includes(path.join('docs', 'recipes.md')), names.join(', '));
+    for (const name of names) {
+      // Not within code: `f[name](argument)` looks like a link.
+      const text = fs.readFileSync(path.join(folder, name), 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
+      for (const [, link] of text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)) {
+        assert.ok(fs.existsSync(path.join(folder, path.dirname(name), link)), `${name}: ${link}`);
+      }
+    }
+    // And packing leaves the sources as they were.
+    assert.doesNotMatch(fs.readFileSync(path.join(root, 'js/README.md'), 'utf8'), /\]\(docs\//);
+  });
+
   test('publint and arethetypeswrong find nothing', async () => {
     const folder = path.join(consumers, 'node_modules', 'pagewise');
     const linted = await attempt(tool('publint'), [folder, '--strict'], { cwd: consumers, quiet: true });

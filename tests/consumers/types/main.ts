@@ -2,6 +2,8 @@
 import {
   type ChatCompletion,
   type ChatMessage,
+  type ChatRequestMessage,
+  ConversationBudget,
   createFetch,
   Engine,
   type ErrorCode,
@@ -44,6 +46,20 @@ export async function bridges(engine: Engine): Promise<[AiLanguageModel, Languag
     messages: [...messages, { role: 'user', content: text }],
   });
   return [createPagewise(router)(), session, computed_on];
+}
+
+/** A conversation: an answer is sent back as it came, calls and all. */
+export async function converse(engine: Engine, contents: readonly string[]): Promise<ChatRequestMessage[]> {
+  const conversation: ChatRequestMessage[] = [{ role: 'system', content: 'Be brief' }];
+  for (const content of contents) {
+    conversation.push({ role: 'user', content });
+    const { choices } = await engine.chat.completions.create({ messages: conversation, max_tokens: 8 });
+    for (const { message } of choices) conversation.push(message);
+  }
+  const budget = new ConversationBudget({ contextTokens: 256, answerTokens: 8, countTokens: (all) => all.length });
+  await engine.cache.warm((await budget.fit(conversation)).messages);
+  await engine.applyTemplate(conversation);
+  return conversation;
 }
 
 export function codeOf(error: unknown): ErrorCode | undefined {

@@ -1,0 +1,3 @@
+import { takeDocuments } from './pack-documents.mjs';
+
+takeDocuments();
