@@ -137,6 +137,11 @@ export async function storedModels(): Promise<{ id: string; name: string; bytes:
   return models.map(({ id, name, urls, storedBytes }) => ({ id: urls[0] ?? id, name, bytes: storedBytes }));
 }
 
+/** Whether all of a known model is on this device. */
+export function isStored(id: string): Promise<boolean> {
+  return Engine.models.has(id, { registry: new URL(REGISTRY_URL, document.baseURI) });
+}
+
 /** Removes a stored model, by the id that `storedModels` gave it. */
 export async function deleteStoredModel(id: string): Promise<void> {
   await Engine.models.delete(id);
