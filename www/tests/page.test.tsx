@@ -141,6 +141,19 @@ describe('stopping', () => {
     await waitFor(() => expect(log().textContent).toContain('Stopped'));
     expect(log().textContent).toContain('Light bends as');
     expect(screen.getByRole('button', { name: 'Send' })).toBeTruthy();
+    // What is known by then: the fake's prompts have a token for each word.
+    const figures = within(log()).getByLabelText('What this answer cost').textContent ?? '';
+    expect(figures).toMatch(/^cached0computed\d+generated3TTFT\d/);
+  });
+
+  it('while the prompt is read says how far that was', async () => {
+    Object.assign(fakeOptions, { holdPrompt: true, promptTokens: 123 });
+    open(`?model=${MODEL}`);
+    await ask('Hi');
+    await screen.findByText('Reading your message: 62 of 123 tokens');
+    fireEvent.click(screen.getByRole('button', { name: 'Stop' }));
+    await waitFor(() => expect(log().textContent).toContain('Stopped'));
+    expect(within(log()).getByLabelText('What this answer cost').textContent).toBe('cached0computed62generated0');
   });
 
   it('while the model loads ends the load', async () => {

@@ -57,6 +57,7 @@ export const chat = {
   answer: 'Answer',
   toEnd: 'Scroll to the end',
   reading: 'Reading your message',
+  readingTokens: 'Reading your message: {done} of {total} tokens',
   edit: 'Edit',
   editMessage: 'Edit message',
   editAnswer: 'Edit answer',

@@ -59,6 +59,7 @@ export const chat: Translation<typeof en> = {
   answer: '回答',
   toEnd: '滚动到底部',
   reading: '正在读取你的消息',
+  readingTokens: '正在读取你的消息：{done} / {total} 个 token',
   edit: '编辑',
   editMessage: '编辑消息',
   editAnswer: '编辑回答',
