@@ -204,7 +204,40 @@ describe('files', () => {
   });
 });
 
+describe('a refused attachment', () => {
+  it.each(['sending', 'a new chat'])('is no longer told of after %s', async (what) => {
+    open(`?model=${MODEL}`);
+    await screen.findByRole('textbox', { name: 'Message' });
+    const files = [new File([new Uint8Array([0, 1])], 'program.bin')];
+    fireEvent.change(screen.getByLabelText('Attach text files', { selector: 'input' }), { target: { files } });
+    await screen.findByText(/program\.bin is not a text file/);
+    if (what === 'sending') await ask('Without it, then.');
+    else fireEvent.click(newChat());
+    await waitFor(() => expect(screen.queryByText(/program\.bin is not a text file/)).toBeNull());
+    // Nothing goes on behind the test.
+    if (what === 'sending') await answered();
+  });
+});
+
 describe('system prompts', () => {
+  it('say why they cannot be used or saved', async () => {
+    open(`?model=${MODEL}`);
+    fireEvent.click(await screen.findByRole('button', { name: 'System prompt' }));
+    const dialog = await screen.findByRole('dialog', { name: 'System prompt' });
+    expect(within(dialog).queryByRole('button', { name: 'In use' })).toBeNull();
+    expect(within(dialog).getByRole('button', { name: 'Use in this conversation' })).toHaveProperty('disabled', true);
+    const name = within(dialog).getByRole('textbox', { name: 'Name' });
+    fireEvent.input(name, { target: { value: 'my prompt' } });
+    const reason = document.getElementById(name.getAttribute('aria-describedby') ?? '');
+    await waitFor(() => expect(reason?.textContent).toContain('no spaces'));
+    fireEvent.input(name, { target: { value: 'mine' } });
+    await waitFor(() => expect(reason?.textContent).toContain('nothing to save yet'));
+    const [field] = within(dialog).getAllByRole('textbox');
+    fireEvent.input(field as HTMLElement, { target: { value: 'Be brief.' } });
+    fireEvent.click(await within(dialog).findByRole('button', { name: 'Save as mine_v1' }));
+    await waitFor(() => expect(reason?.textContent).toContain('kept as mine_v1 already'));
+  });
+
   it('have names and versions, and say what a change costs', async () => {
     const session = open(`?model=${MODEL}`);
     await ask('One');

@@ -40,6 +40,8 @@ export interface FakeOptions {
   failCode: ErrorCode | null;
   /** Stops answering after this many words until it is cancelled; null runs through. */
   holdAnswerAt: number | null;
+  /** Stops computing the prompt half way until it is cancelled. */
+  holdPrompt: boolean;
   /** Tokens of every prompt; null counts its words. */
   promptTokens: number | null;
   /** Tokens of a context without a setting. */
@@ -52,6 +54,7 @@ export const fakeOptions: FakeOptions = {
   holdLoadAt: null,
   failCode: null,
   holdAnswerAt: null,
+  holdPrompt: false,
   promptTokens: null,
   contextLength: 8192,
 };
@@ -212,6 +215,13 @@ export class Engine {
     const said = fakeOptions.answer.match(/\S+\s*|\s+/g) ?? [];
     const room = this.info.contextLength - promptTokens;
     const numWords = Math.min(said.length, params.max_tokens ?? room);
+    if (params.stream_options?.include_progress) {
+      for (const computed of new Set([found.cached + Math.ceil((promptTokens - found.cached) / 2), promptTokens])) {
+        const progress = { state: 'prefill', total: promptTokens, cached: found.cached, computed } as const;
+        yield { ...this.chunk({}), choices: [], progress };
+        if (fakeOptions.holdPrompt) await forever(signal);
+      }
+    }
     await pause(signal);
     for (const [index, word] of said.slice(0, numWords).entries()) {
       if (fakeOptions.holdAnswerAt === index) await forever(signal);

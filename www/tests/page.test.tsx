@@ -1,6 +1,6 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/preact';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { fakeLoads, fakeOptions, fakeRequests } from './fake-engine';
+import { fakeLoads, fakeOptions, fakeRequests, fakeStored } from './fake-engine';
 import { answered, ask, closePage, log, MODEL, message, newChat, open, prepare, type } from './open-page';
 
 beforeEach(prepare);
@@ -25,6 +25,30 @@ describe('asking', () => {
   it('downloads nothing before the visitor asks for it', async () => {
     open();
     await screen.findByRole('button', { name: /SmolLM2.*Load/ });
+    expect(fakeLoads).toHaveLength(0);
+  });
+
+  it('says which model is on this device already', async () => {
+    fakeStored.add(MODEL);
+    open();
+    // Nothing was ever stored, as far as the browser knows: the engine is not asked.
+    const card = await screen.findByRole('button', { name: /SmolLM2.*Load/ });
+    expect(card.textContent).not.toContain('On this device');
+    await new Promise((resolve) => {
+      indexedDB.open('pagewise-models').onsuccess = resolve;
+    });
+    fireEvent.click(screen.getAllByRole('button', { name: 'Choose a model' })[0] as HTMLElement);
+    await waitFor(() => expect(card.textContent).toContain('On this device'));
+    expect(within(screen.getByRole('dialog')).getByText(/On this device/)).toBeTruthy();
+    fakeStored.clear();
+  });
+
+  it('says that there is no such model, and offers the list', async () => {
+    open('?model=nope&lang=xx');
+    const notice = await screen.findByText(/no model “nope”/);
+    expect(screen.getByText(/lang=xx in the address is not used.*en, zh/)).toBeTruthy();
+    fireEvent.click(within(notice.parentElement as HTMLElement).getByRole('button', { name: 'Choose a model' }));
+    expect((await screen.findByRole('dialog')).textContent).toContain('SmolLM2');
     expect(fakeLoads).toHaveLength(0);
   });
 
@@ -117,6 +141,19 @@ describe('stopping', () => {
     await waitFor(() => expect(log().textContent).toContain('Stopped'));
     expect(log().textContent).toContain('Light bends as');
     expect(screen.getByRole('button', { name: 'Send' })).toBeTruthy();
+    // What is known by then: the fake's prompts have a token for each word.
+    const figures = within(log()).getByLabelText('What this answer cost').textContent ?? '';
+    expect(figures).toMatch(/^cached0computed\d+generated3TTFT\d/);
+  });
+
+  it('while the prompt is read says how far that was', async () => {
+    Object.assign(fakeOptions, { holdPrompt: true, promptTokens: 123 });
+    open(`?model=${MODEL}`);
+    await ask('Hi');
+    await screen.findByText('Reading your message: 62 of 123 tokens');
+    fireEvent.click(screen.getByRole('button', { name: 'Stop' }));
+    await waitFor(() => expect(log().textContent).toContain('Stopped'));
+    expect(within(log()).getByLabelText('What this answer cost').textContent).toBe('cached0computed62generated0');
   });
 
   it('while the model loads ends the load', async () => {

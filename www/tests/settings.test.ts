@@ -86,9 +86,11 @@ describe('address', () => {
   });
 
   it('says which value it does not use and what is allowed', () => {
-    const { settings, problems } = readAddress('?temperature=9&max_tokens=a&kv=q4&top_k=');
+    const { settings, problems } = readAddress('?temperature=9&max_tokens=a&kv=q4&top_k=&lang=xx&colour=red');
     expect(settings).toEqual({});
-    expect(problems).toHaveLength(4);
+    expect(problems).toHaveLength(5);
+    expect(problems[4]).toEqual({ param: 'lang', value: 'xx', allowed: 'en, zh' });
+    expect(readAddress('?lang=zh-TW&store=1').problems).toEqual([]);
     expect(problems[0]).toEqual({ param: 'temperature', value: '9', allowed: [0, 2] });
   });
 

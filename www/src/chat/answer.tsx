@@ -74,7 +74,7 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
   return (
     <div class="answer">
       <h2 class="visually-hidden">{t('answer')}</h2>
-      {status === 'waiting' && <Waiting />}
+      {status === 'waiting' && <Waiting message={message} />}
       {blocks.length > 0 && (
         <div class="prose">
           {blocks.map((block, index) => (
@@ -126,13 +126,14 @@ export function AnswerView({ message, isLast }: { message: Message; isLast: bool
   );
 }
 
-function Waiting(): JSX.Element {
+function Waiting({ message }: { message: Message }): JSX.Element {
   const state = useSession().loader.state.value;
+  const progress = useChat().answering.reading.value.get(message.id);
   if (state.kind === 'loading') return <LoadingCard state={state} />;
   return (
     <p class="waiting">
       <i aria-hidden="true" />
-      {t('reading')}
+      {progress ? t('readingTokens', { done: progress.done, total: progress.total }) : t('reading')}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 /** Writes answers: waits for a model, streams into a message, saves now and then. One answer at a time in a conversation. */
 import { type Signal, signal } from '@preact/signals';
 import { createBatcher } from '../frame';
-import type { LoadedModel } from '../state/engine';
+import type { LoadedModel, ReadingProgress } from '../state/engine';
 import { isCancelled, toProblem } from '../state/problem';
 import type { Session } from '../state/session';
 import type { Budgets } from './budgets';
@@ -23,6 +23,8 @@ export type AnswerResult = 'ended' | 'no_model';
 export class Answering {
   /** Answers under way by conversation. */
   readonly running: Signal<ReadonlyMap<string, Running>> = signal(new Map());
+  /** How far the prompts of answers without a word are, by message. */
+  readonly reading: Signal<ReadonlyMap<string, ReadingProgress>> = signal(new Map());
 
   constructor(
     private readonly session: Session,
@@ -112,7 +114,8 @@ export class Answering {
       const settings = this.session.settings.peek();
       const messages = await this.budgets.fit(thread, all, model, settings, signal);
       for await (const part of model.answer(messages, settings, signal)) {
-        if (part.kind === 'text') {
+        if (part.kind === 'reading') this.note(message, part);
+        else if (part.kind === 'text') {
           text += part.text;
           batcher.schedule();
         } else {
@@ -128,6 +131,15 @@ export class Answering {
       const problem = toProblem(error);
       change(message, { status: 'failed', problem });
       if (problem.code === 'device_lost') this.session.loader.fail(problem);
+    } finally {
+      this.note(message, null);
     }
+  }
+
+  private note({ id }: Message, progress: ReadingProgress | null): void {
+    const next = new Map(this.reading.peek());
+    if (progress) next.set(id, { done: progress.done, total: progress.total });
+    else next.delete(id);
+    this.reading.value = next;
   }
 }

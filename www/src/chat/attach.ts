@@ -1,7 +1,7 @@
 /** Takes files into the next message, and says which it did not take. */
 import { t as source } from '../documents/source-text';
 import { formatBytes } from '../i18n/format';
-import { type AttachmentProblem, MAX_FILE_BYTES, MAX_FILES, readAttachment } from './attachments';
+import { type AttachmentProblem, FILE_NOTICE, MAX_FILE_BYTES, MAX_FILES, readAttachment } from './attachments';
 import type { Chat } from './chat';
 import { t } from './text';
 
@@ -16,7 +16,7 @@ export async function attachFiles(chat: Chat, files: readonly File[]): Promise<v
     if (typeof read === 'string') {
       const run = (): void => void addDocuments(chat, [file]);
       chat.session.notices.show({
-        id: `file ${file.name}`,
+        id: FILE_NOTICE + file.name,
         text: () => problemText(read, file.name),
         // What is too much for a message can be searched.
         ...(read === 'too_large' ? { action: { label: () => source('addInstead'), run } } : {}),

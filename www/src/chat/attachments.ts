@@ -6,6 +6,9 @@ export const MAX_FILE_BYTES = 256 * 1024;
 /** Most files of one message. */
 export const MAX_FILES = 8;
 
+/** How the ids of notices about files that were not attached begin: they concern the message that is being written. */
+export const FILE_NOTICE = 'file ';
+
 /** Why a file was not attached. */
 export type AttachmentProblem = 'too_large' | 'not_text' | 'too_many' | 'unreadable';
 

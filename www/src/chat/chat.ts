@@ -5,6 +5,7 @@ import { hrefTo, navigate, route } from '../shell/router';
 import type { LoadedModel } from '../state/engine';
 import type { Session } from '../state/session';
 import { Answering } from './answering';
+import { FILE_NOTICE } from './attachments';
 import { Budgets } from './budgets';
 import type { ChatNews } from './channel';
 import { CutOff } from './cut-off';
@@ -138,6 +139,7 @@ export class Chat {
   newChat(): void {
     batch(() => {
       this.session.announcement.value = t('newChat');
+      this.session.notices.dismissAll(FILE_NOTICE);
       this.composerFocus.value += 1;
     });
     navigate(hrefTo('chat'));
@@ -151,6 +153,7 @@ export class Chat {
     batch(() => {
       this.draft.value = '';
       this.files.value = [];
+      this.session.notices.dismissAll(FILE_NOTICE);
       this.composerFocus.value += 1;
     });
     this.ask(question.trim(), files, this.thread.peek().record.peek().leaf);

@@ -1,5 +1,6 @@
 /** The empty state: what this is, the model to load, and something to ask. */
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { useSession } from '../ui/context';
 import { LoadingCard } from '../ui/loading-card';
 import { ModelFacts } from '../ui/model-facts';
@@ -35,6 +36,9 @@ export function Empty(): JSX.Element {
 function ModelOffer(): JSX.Element | null {
   const session = useSession();
   const state = session.loader.state.value;
+  useEffect(() => {
+    if (state.kind === 'none') void session.lookForStored();
+  }, [session, state.kind]);
   if (state.kind === 'loading') {
     return (
       <div class="offer">

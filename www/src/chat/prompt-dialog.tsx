@@ -20,7 +20,19 @@ export default function PromptDialog(): JSX.Element {
 
   const newest = chat.library.prompts.value.find((prompt) => prompt.name === name)?.versions.at(-1);
   const nextName = versionName(name, (newest?.version ?? 0) + 1);
-  const canSave = isPromptName(name) && edited.text.trim() !== '' && newest?.text !== edited.text;
+  const isBadName = name !== '' && !isPromptName(name);
+  const isSame = newest !== undefined && newest.text === edited.text;
+  const canSave = isPromptName(name) && edited.text.trim() !== '' && !isSame;
+  // What the button waits for; without a name the help says what one is made of.
+  const whyNot = isBadName
+    ? t('nameWrong')
+    : name === ''
+      ? null
+      : edited.text.trim() === ''
+        ? t('saveNothing')
+        : isSame
+          ? t('saveSame', { name: versionName(name, newest.version) })
+          : null;
 
   const save = async (): Promise<void> => {
     const version = await chat.library.addPromptVersion(name, edited.text);
@@ -56,7 +68,7 @@ export default function PromptDialog(): JSX.Element {
         <div role="status">{loss && <p class="warning">{loss}</p>}</div>
         <div class="actions">
           <Button kind="primary" disabled={isUsed || chat.busy.value} onClick={() => chat.setSystem(edited)}>
-            {isUsed ? t('inUse') : t('usePrompt')}
+            {isUsed && edited.text !== '' ? t('inUse') : t('usePrompt')}
           </Button>
         </div>
         <form
@@ -78,15 +90,15 @@ export default function PromptDialog(): JSX.Element {
               spellcheck={false}
               value={name}
               aria-describedby="prompt-name-help"
-              aria-invalid={name !== '' && !isPromptName(name)}
+              aria-invalid={isBadName}
               onInput={(event) => setName(event.currentTarget.value)}
             />
             <Button type="submit" disabled={!canSave}>
               {t('saveVersion', { name: isPromptName(name) ? nextName : '…' })}
             </Button>
           </div>
-          <p class="help" id="prompt-name-help">
-            {t('saveHelp')}
+          <p class={isBadName ? 'help wrong' : 'help'} id="prompt-name-help" aria-live="polite">
+            {whyNot ?? t('saveHelp')}
           </p>
         </form>
       </section>

@@ -26,17 +26,21 @@ export function setLang(next: Lang): void {
   }
 }
 
+/** The language there is for a BCP 47 tag. */
+export function langOf(tag: string | null): Lang | undefined {
+  return LANGS.find((one) => tag?.toLowerCase().split('-')[0] === one);
+}
+
 /** `?lang=`, then what was chosen before, then the first of the browser's languages that there is. */
 export function firstLang(search: string = location.search, preferred: readonly string[] = navigator.languages): Lang {
-  const known = (tag: string | null): Lang | undefined => LANGS.find((one) => tag?.toLowerCase().split('-')[0] === one);
   let stored: string | null = null;
   try {
     stored = localStorage.getItem(STORAGE_KEY);
   } catch {
     // As above.
   }
-  const found = known(new URLSearchParams(search).get('lang')) ?? known(stored);
-  return found ?? preferred.map(known).find((one) => one !== undefined) ?? 'en';
+  const found = langOf(new URLSearchParams(search).get('lang')) ?? langOf(stored);
+  return found ?? preferred.map(langOf).find((one) => one !== undefined) ?? 'en';
 }
 
 /** Keeps `<html lang dir>` true, and takes over what is chosen in another tab. */

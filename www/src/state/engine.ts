@@ -10,6 +10,7 @@ import {
   type EngineInfo,
   type LoadOptions,
   PagewiseError,
+  type RequestProgress,
 } from 'pagewise';
 import { type ModelChoice, REGISTRY_URL, toSource } from './models';
 import type { Settings } from './settings';
@@ -36,8 +37,15 @@ export interface AnswerStats {
   readonly cutBy: 'max_tokens' | 'context' | null;
 }
 
-/** A piece of an answer: words, or in the end how it went. */
+/** How far the prompt is: tokens that are there, from the cache or computed, of all. */
+export interface ReadingProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** A piece of an answer: how far its prompt is, words, or in the end how it went, also when it was stopped. */
 export type AnswerPart =
+  | ({ readonly kind: 'reading' } & ReadingProgress)
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'stats'; readonly stats: AnswerStats };
 
@@ -137,6 +145,11 @@ export async function storedModels(): Promise<{ id: string; name: string; bytes:
   return models.map(({ id, name, urls, storedBytes }) => ({ id: urls[0] ?? id, name, bytes: storedBytes }));
 }
 
+/** Whether all of a known model is on this device. */
+export function isStored(id: string): Promise<boolean> {
+  return Engine.models.has(id, { registry: new URL(REGISTRY_URL, document.baseURI) });
+}
+
 /** Removes a stored model, by the id that `storedModels` gave it. */
 export async function deleteStoredModel(id: string): Promise<void> {
   await Engine.models.delete(id);
@@ -148,29 +161,67 @@ async function* streamAnswer(
   settings: Settings,
   signal: AbortSignal,
 ): AsyncGenerator<AnswerPart> {
+  const seen = new Seen();
   const stream = await startAnswer(engine, toRequest(messages, settings), signal);
-  let isCut = false;
-  for await (const chunk of stream) {
-    const choice = chunk.choices[0];
-    if (choice?.delta.content) yield { kind: 'text', text: choice.delta.content };
-    if (choice?.finish_reason === 'length') isCut = true;
-    if (!chunk.usage) continue;
-    const timings = chunk.timings;
-    const answerTokens = chunk.usage.completion_tokens;
-    const limit = answerTokens < settings.maxTokens ? 'context' : 'max_tokens';
-    yield {
-      kind: 'stats',
-      stats: {
-        promptTokens: chunk.usage.prompt_tokens,
-        cachedTokens: chunk.usage.prompt_tokens_details.cached_tokens,
-        answerTokens,
-        miss: chunk.cache?.miss ? { reason: chunk.cache.miss.reason, position: chunk.cache.miss.position } : null,
-        ttftMs: timings?.ttft_ms ?? null,
-        decodeTokensPerS: timings?.decode_tokens_per_s || null,
-        cutBy: isCut ? limit : null,
-      },
-    };
+  try {
+    for await (const chunk of stream) {
+      seen.take(chunk);
+      yield* partsOf(chunk, settings, seen);
+    }
+  } catch (error) {
+    const stats = signal.aborted ? seen.stats() : null;
+    if (stats) yield { kind: 'stats', stats };
+    throw error;
   }
+}
+
+/** What the page itself saw of an answer: an answer that is stopped brings no figures of its own. */
+class Seen {
+  isCut = false;
+  private readonly startMs = performance.now();
+  private prompt: Extract<RequestProgress, { state: 'prefill' }> | null = null;
+  private ttftMs: number | null = null;
+  private answerTokens = 0;
+
+  take({ progress, choices: [choice] }: ChatCompletionChunk): void {
+    if (progress?.state === 'prefill') this.prompt = progress;
+    if (choice?.finish_reason === 'length') this.isCut = true;
+    if (!choice?.delta.content) return;
+    // A token that ends within a character comes with the next one; all others have a chunk each.
+    this.answerTokens += 1;
+    this.ttftMs ??= performance.now() - this.startMs;
+  }
+
+  /** The figures by now; null before the prompt was begun. */
+  stats(): AnswerStats | null {
+    if (!this.prompt) return null;
+    const { answerTokens, ttftMs } = this;
+    const { computed: promptTokens, cached: cachedTokens } = this.prompt;
+    return { promptTokens, cachedTokens, answerTokens, ttftMs, miss: null, decodeTokensPerS: null, cutBy: null };
+  }
+}
+
+function* partsOf(chunk: ChatCompletionChunk, settings: Settings, { isCut }: Seen): Generator<AnswerPart> {
+  const { progress } = chunk;
+  if (progress?.state === 'prefill') yield { kind: 'reading', done: progress.computed, total: progress.total };
+  const choice = chunk.choices[0];
+  if (choice?.delta.content) yield { kind: 'text', text: choice.delta.content };
+  if (!chunk.usage) return;
+  const timings = chunk.timings;
+  const answerTokens = chunk.usage.completion_tokens;
+  const limit = answerTokens < settings.maxTokens ? 'context' : 'max_tokens';
+  yield {
+    kind: 'stats',
+    stats: {
+      promptTokens: chunk.usage.prompt_tokens,
+      cachedTokens: chunk.usage.prompt_tokens_details.cached_tokens,
+      answerTokens,
+      miss: chunk.cache?.miss ? { reason: chunk.cache.miss.reason, position: chunk.cache.miss.position } : null,
+      ttftMs: timings?.ttft_ms ?? null,
+      decodeTokensPerS: timings?.decode_tokens_per_s || null,
+      cutBy: isCut ? limit : null,
+    },
+  };
 }
 
 /**
@@ -198,7 +249,7 @@ function toRequest(messages: readonly ChatMessage[], settings: Settings): ChatCo
   return {
     messages,
     stream: true,
-    stream_options: { include_usage: true },
+    stream_options: { include_usage: true, include_progress: true },
     priority: 'interactive',
     temperature: settings.temperature,
     top_p: settings.topP,

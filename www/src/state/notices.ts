@@ -26,6 +26,11 @@ export class Notices {
       );
   }
 
+  /** Takes away those whose ids begin with `prefix`. */
+  dismissAll(prefix: string): void {
+    for (const { id } of this.list.peek()) if (id.startsWith(prefix)) this.dismiss(id);
+  }
+
   dismiss(id: string): void {
     clearTimeout(this.timers.get(id));
     this.timers.delete(id);

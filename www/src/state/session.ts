@@ -3,14 +3,16 @@
  * The chat's own state is in src/chat/; labs use the loaded model through `session.engine`.
  */
 import { batch, computed, type Signal, signal } from '@preact/signals';
+import { t as core } from '../i18n/core';
 import { whenIdle } from '../idle';
 import { type Browser, checkGpu, detectBrowser, type GpuCheck } from './browser';
 import type { LoadedModel } from './engine';
 import { type LoadSettings, ModelLoader } from './loader';
-import { chooseKnown, fetchKnownModels, type KnownModel, type ModelChoice, parseChoice } from './models';
+import { choiceName, chooseKnown, fetchKnownModels, type KnownModel, type ModelChoice, parseChoice } from './models';
 import { Notices } from './notices';
 import { type AddressProblem, loadSettings, readAddress, type Settings, saveSettings } from './settings';
 import { t } from './settings-text';
+import { findStored } from './stored';
 
 export type DialogName = 'settings' | 'models' | 'privacy';
 
@@ -30,6 +32,8 @@ export class Session {
   });
   /** The models of the registry, the default one first; null until it was read. */
   readonly known: Signal<readonly KnownModel[] | null> = signal(null);
+  /** Ids of those that are on this device. */
+  readonly stored: Signal<ReadonlySet<string>> = signal(new Set());
   /** What the next load takes; null means the registry's default. */
   readonly wanted: Signal<ModelChoice | null> = signal(null);
   /** Takes files that are dropped and are no model; set by a view that wants them. */
@@ -72,6 +76,31 @@ export class Session {
     const wanted = this.wanted.peek();
     const entry = known.find((model) => wanted?.kind === 'known' && model.id === wanted.id);
     if (entry) this.wanted.value = chooseKnown(entry);
+    else if (wanted && this.isUnknown(wanted)) {
+      this.wanted.value = null;
+      this.noteUnknown(choiceName(wanted));
+    }
+  }
+
+  /** Whether a choice is an id that the list does not have. Without a list nobody knows. */
+  isUnknown(choice: ModelChoice): boolean {
+    const known = this.known.peek() ?? [];
+    return choice.kind === 'known' && known.length > 0 && !known.some(({ id }) => id === choice.id);
+  }
+
+  private noteUnknown(value: string): void {
+    const run = (): void => {
+      this.dialog.value = 'models';
+    };
+    const action = { label: () => core('chooseModel'), run };
+    this.notices.show({ id: 'address model', text: () => t('addressUnknown', { value }), action });
+  }
+
+  /** Finds out which known models are on this device, once the page has nothing better to do. */
+  async lookForStored(): Promise<void> {
+    await this.registryRead;
+    await whenIdle();
+    this.stored.value = await findStored(this.known.peek() ?? []);
   }
 
   /** A model named in the address is loaded at once; otherwise nothing is downloaded until the visitor asks. */

@@ -5,6 +5,8 @@
  * Values from the address hold for this visit only.
  */
 
+import { LANGS, langOf } from '../i18n/lang';
+
 /** Number format of the KV cache. */
 export type KvFormat = 'f16' | 'f32';
 
@@ -198,7 +200,10 @@ export function readAddress(search: string): AddressPresets {
   const store = params.get('store');
   if (store === '0' || store === '1') settings.storeModels = store === '1';
   else if (store !== null) problems.push({ param: 'store', value: store, allowed: '0, 1' });
-  return { model: params.get('model') || null, settings, problems };
+  const language = params.get('lang');
+  if (language !== null && !langOf(language))
+    problems.push({ param: 'lang', value: language, allowed: LANGS.join(', ') });
+  return { model: params.get('model'), settings, problems };
 }
 
 /** The number `text` stands for, or null when it is none or outside the field's bounds. */

@@ -1,7 +1,7 @@
 /** Choosing a model: a known one, an address, or a file from this computer. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { t as core } from '../i18n/core';
 import { choiceFromFiles, chooseKnown, type ModelChoice, parseChoice } from '../state/models';
 import { t } from '../state/settings-text';
@@ -15,6 +15,7 @@ export default function ModelDialog(): JSX.Element {
   const session = useSession();
   const state = session.loader.state.value;
   const loadedId = state.kind === 'ready' && state.choice.kind === 'known' ? state.choice.id : null;
+  useEffect(() => void session.lookForStored(), [session]);
   const load = (choice: ModelChoice): void => void session.load(choice);
   return (
     <Dialog title={core('chooseModel')} shape="box" onClose={() => session.closeDialog()}>
@@ -68,13 +69,14 @@ function FileField({ onChoose }: FieldProps): JSX.Element {
 }
 
 function AddressField({ onChoose }: FieldProps): JSX.Element {
+  const session = useSession();
   const address = useSignal('');
   const isWrong = useSignal(false);
   const submit = (event: Event): void => {
     event.preventDefault();
     const choice = parseChoice(address.value);
-    isWrong.value = choice === null;
-    if (choice) onChoose(choice);
+    isWrong.value = choice === null || session.isUnknown(choice);
+    if (choice && !isWrong.value) onChoose(choice);
   };
   return (
     <form onSubmit={submit}>

@@ -27,6 +27,11 @@ export default function PrivacyDialog(): JSX.Element {
   const [report, setReport] = useState<StorageReport | null>(null);
   const [failed, setFailed] = useState<readonly ErasePart[] | null>(null);
   const measure = (): void => void reportStorage().then(setReport);
+  const remove = async (id: string): Promise<void> => {
+    await deleteModel(id);
+    measure();
+    await session.lookForStored();
+  };
   useEffect(measure, []);
 
   const erase = async (): Promise<void> => {
@@ -39,7 +44,7 @@ export default function PrivacyDialog(): JSX.Element {
       <p>{t('lead')}</p>
       <p class="after">{t('network')}</p>
       <h3 class="or">{t('stored')}</h3>
-      <Stored report={report} onDelete={(id) => void deleteModel(id).then(measure)} />
+      <Stored report={report} onDelete={(id) => void remove(id)} />
       <p class="help">{t('owner')}</p>
       <EraseButton onErase={() => void erase()} />
     </Dialog>

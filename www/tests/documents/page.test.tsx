@@ -152,8 +152,9 @@ describe('the documents lab', () => {
     show(`?model=${MODEL}&context_length=2048`);
     const start = await screen.findByRole('button', { name: 'Passages first, or after the rules' });
     expect((start as HTMLButtonElement).disabled).toBe(true);
-    fireEvent.click(screen.getByRole('button', { name: 'Add a sample handbook' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Add the sample handbook' }));
     await waitFor(() => expect((start as HTMLButtonElement).disabled).toBe(false));
+    expect(screen.queryByRole('button', { name: 'Add the sample handbook' })).toBeNull();
     fireEvent.click(start);
     await waitFor(() => expect(document.querySelector('.orders')?.getAttribute('data-done')).toBe('true'));
     const rows = (order: string): HTMLElement[] => [
@@ -168,5 +169,40 @@ describe('the documents lab', () => {
         .slice(1)
         .map(({ dataset }) => Number(dataset.measured));
     expect(Math.min(...later('after'))).toBeGreaterThan(10 * Math.max(...later('first')));
+    expect(document.querySelector('.order-after')?.textContent).toContain('What changes belongs behind');
+  });
+
+  it('asks about the documents that are there, and draws no conclusion from questions that find the same', async () => {
+    show(`?model=${MODEL}&context_length=2048`);
+    const start = await screen.findByRole('button', { name: 'Passages first, or after the rules' });
+    const own = '# Boats\n\n## Hull\n\nPaint it in spring.\n\n## Mast\n\nOil the wood.\n\n## Is it safe?\n\nYes.\n';
+    fireEvent.change(screen.getByLabelText('Add files', { selector: 'input' }), {
+      target: { files: [new File([own], 'boats.md')] },
+    });
+    const questions = screen.getByRole('textbox', { name: 'Questions, one a line' }) as HTMLTextAreaElement;
+    await waitFor(() =>
+      expect(questions.value).toBe(
+        'What does the text say about Hull?\nWhat does the text say about Mast?\nIs it safe?',
+      ),
+    );
+    // Beside other documents the sample is still offered.
+    screen.getByRole('button', { name: 'Add the sample handbook' });
+    const run = async (text: string): Promise<string> => {
+      fireEvent.input(questions, { target: { value: text } });
+      await waitFor(() => expect((start as HTMLButtonElement).disabled).toBe(false));
+      fireEvent.click(start);
+      await waitFor(() => expect((start as HTMLButtonElement).disabled).toBe(true));
+      await waitFor(() => expect(document.querySelector('.orders')?.getAttribute('data-done')).toBe('true'));
+      await waitFor(() => expect((start as HTMLButtonElement).disabled).toBe(false));
+      return document.querySelector('.run')?.textContent ?? '';
+    };
+    const same = await run('Hull paint?\nHull in spring?\nZebras?');
+    expect(same).toMatch(/same passages are found for all.*Nothing in your documents fits “Zebras\?”/);
+    expect(same).toContain('Nothing follows from this run');
+    expect(same).not.toContain('What changes belongs behind');
+    const few = await run('Hull?\nZebras?\nGiraffes?');
+    expect(few).toMatch(/it takes two.*“Zebras\?” “Giraffes\?”/);
+    expect(few).not.toContain('What changes belongs behind');
+    expect(await run('Hull?\nMast?')).toContain('What changes belongs behind');
   });
 });

@@ -129,6 +129,12 @@ describe('memory', () => {
     expect(c - b).toBe(1024 * 2 * 4 * 256 * 2);
   });
 
+  it('is plotted with the corner that a window makes', () => {
+    expect(contextsUpTo(4096, 4, 512)).toEqual([0, 512, 1024, 2048, 3072, 4096]);
+    expect(contextsUpTo(4096, 4, 1024)).toEqual(contextsUpTo(4096, 4));
+    expect(contextsUpTo(4096, 4, 8192)).toEqual(contextsUpTo(4096, 4));
+  });
+
   it('has presets from 135M to 70B, in heads that divide', () => {
     expect([PRESETS[0]?.name, PRESETS.at(-1)?.name]).toEqual(['SmolLM2 135M', 'Llama 3.3 70B']);
     for (const { heads, kvHeads } of PRESETS) expect(heads % kvHeads).toBe(0);

@@ -6,12 +6,13 @@ import { lang } from '../../src/i18n';
 import BatchingLab from '../../src/labs/batching/view';
 import CacheLab from '../../src/labs/cache/view';
 import DoctorLab from '../../src/labs/doctor/view';
+import { FloorLab as FloorState } from '../../src/labs/floor/lab';
 import FloorLab from '../../src/labs/floor/view';
 import MemoryLab from '../../src/labs/memory/view';
 import { navigate } from '../../src/shell/router';
 import { Session } from '../../src/state/session';
 import { SessionContext } from '../../src/ui/context';
-import { fakeLoads } from '../fake-engine';
+import { Engine, fakeLoads } from '../fake-engine';
 import { prepare } from '../open-page';
 
 beforeEach(prepare);
@@ -113,9 +114,31 @@ describe('the batching lab', () => {
     fireEvent.input(screen.getByRole('slider', { name: 'Slots' }), { target: { value: '4' } });
     await waitFor(() => expect(document.querySelector('.batching-table')?.textContent).not.toBe(before));
   });
+
+  it('does not show a simulated server for this device', async () => {
+    show('batching', BatchingLab);
+    await waitFor(() => expect(document.querySelector('.batching-table')?.textContent).toContain('P50 / P95 / P99'));
+    fireEvent.click(screen.getByRole('radio', { name: 'This device' }));
+    await screen.findByText(/Nothing was measured on this device yet/);
+    expect(document.querySelector('.batching-table')).toBeNull();
+    fireEvent.click(screen.getByRole('radio', { name: /^Laptop/ }));
+    await waitFor(() => expect(document.querySelector('.batching-table')).not.toBeNull());
+    expect(screen.queryByText(/Nothing was measured/)).toBeNull();
+  });
 });
 
 describe('the latency-floor lab', () => {
+  it('counts its steps', async () => {
+    const lab = new FloorState(() => Promise.resolve(1e9));
+    const seen: string[] = [];
+    const stop = lab.step.subscribe(({ at, of }) => seen.push(`${at}/${of}`));
+    await lab.run((await Engine.load('smollm2-135m-instruct', { contextLength: 512 })) as never);
+    stop();
+    expect(lab.job.problem.value).toBeNull();
+    // Memory, two contexts, two batches, streaming.
+    expect(seen).toEqual(['0/0', '0/6', '1/6', '2/6', '3/6', '4/6', '5/6', '6/6']);
+  });
+
   it('shows what a token reads before anything is measured', async () => {
     show('floor', FloorLab, withModel);
     const panel = await screen.findByRole('region', { name: 'One token' });

@@ -20,6 +20,7 @@ export const batching = {
   slots: 'Slots',
   chunk: 'Chunk of a prompt',
   tokens: { one: '{count} token', other: '{count} tokens' },
+  liveInvite: 'Nothing was measured on this device yet. “{button}” sends the workload to its model.',
   runLive: 'Run on this device',
   figures: 'How long users wait',
   figuresLead:
@@ -29,6 +30,7 @@ export const batching = {
   ttft: 'First token',
   interToken: 'Between tokens',
   endToEnd: 'Whole answer',
+  quantiles: '{what}: P50 / P95 / P99',
   throughput: 'Throughput',
   tokensPerS: '{rate} tokens/s',
   occupancy: 'Slots in use',

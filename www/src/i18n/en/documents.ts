@@ -6,7 +6,7 @@ export const documents = {
   yourDocuments: 'Your documents',
   add: 'Add files',
   addHelp: 'Text, Markdown, PDF. Or drop them here.',
-  addSample: 'Add a sample handbook',
+  addSample: 'Add the sample handbook',
   noneYet: 'No documents yet.',
   forbidden: 'This browser does not let the page store anything, so it cannot keep documents.',
   erased: 'Everything was erased. Reload the page to go on.',
@@ -63,12 +63,22 @@ export const documents = {
   nothingToAsk: 'Nothing in your documents fits these questions.',
   questionsName: 'Passages first, or after the rules',
   questionsBefore:
-    'Each question comes with other passages. In front of the rules they push everything to another place: nothing behind them is reused. After the rules, the rules are computed once.',
+    'Each question comes with other passages. In front of the rules they push everything to another place: nothing behind the first difference is reused. After the rules, the rules are computed once.',
   questionsAfter: 'What changes belongs behind what stays the same.',
   turnsName: 'Earlier passages moved, or kept',
   turnsBefore:
     'A conversation. Taking the passages out of earlier turns saves tokens, but changes those turns, and all behind them is computed again. Left as they were, every turn begins with all of the last one.',
   turnsAfter: 'A prompt that only grows is reused whole.',
+  askAbout: 'What does the text say about {topic}?',
+  quoted: '“{question}”',
+  foundNothing: 'Nothing in your documents fits {questions}',
+  unfitFew: 'These questions cannot show the effect: it takes two that passages are found for.',
+  unfitSame:
+    'These questions cannot show the effect: the same passages are found for all of them, so both orders begin alike every time.',
+  unfitAdvice: 'Write questions about different parts of your documents, or add the sample handbook.',
+  showsNothing: 'Nothing follows from this run: its questions do not differ where it matters.',
+  noDifference:
+    'Measured here, the second order reused no more than the first: these prompts have little in common, or all.',
   orderFirst: 'Passages first',
   orderAfter: 'Passages after the rules',
   orderMoved: 'Passages only in the last turn',

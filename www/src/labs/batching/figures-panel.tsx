@@ -45,7 +45,7 @@ export function FiguresPanel({ results }: { results: Results }): JSX.Element | n
     <Panel title={t('figures')} lead={t('figuresLead')}>
       <section class="batching-table" aria-label={t('figuresLead')} tabIndex={0}>
         <Table
-          heads={['', t('ttft'), t('interToken'), t('endToEnd'), t('throughput'), t('occupancy')]}
+          heads={['', ...Object.values(names).map((what) => t('quantiles', { what })), t('throughput'), t('occupancy')]}
           rows={there.map(({ mode, figures }) => [modeName(mode), ...rowOf(figures)])}
         />
       </section>

@@ -29,7 +29,9 @@ export default function BatchingLabView(): JSX.Element {
   const state = session.loader.state.value;
   const problem = lab.job.problem.value;
   const isLive = lab.input.value.place === 'live';
-  const results = lab.results.value;
+  // A simulated server says nothing of this device.
+  const isOfPlace = (lab.shownInput.value.place === 'live') === isLive;
+  const results = isOfPlace ? lab.results.value : {};
   return (
     <LabView lead={t('lead')}>
       <Controls lab={lab} />
@@ -37,6 +39,7 @@ export default function BatchingLabView(): JSX.Element {
       {isLive && state.kind === 'failed' && <ProblemCard problem={state.problem} onRetry={() => void lab.runLive()} />}
       {problem && <ProblemCard problem={problem} onRetry={() => void (isLive ? lab.runLive() : lab.simulate())} />}
       {isLive && session.engine.value?.info.adapter.isSoftware && <p class="warning">{t('liveSoftware')}</p>}
+      {isLive && !isOfPlace && <p class="help">{t('liveInvite', { button: t('runLive') })}</p>}
       <FiguresPanel results={results} />
       {MODES.map((mode) => {
         const result = results[mode];
@@ -55,7 +58,7 @@ function Controls({ lab }: { lab: BatchingLab }): JSX.Element {
   const [maxSlots, maxPerS] = limits[place];
   return (
     <Panel title={t('workload')} lead={isLive ? t('liveLead') : t('simulatedLead')}>
-      <div class="controls">
+      <div class="controls batching-controls">
         <Choices
           label={t('place')}
           options={[

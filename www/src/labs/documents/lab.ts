@@ -4,7 +4,7 @@ import type { Engine } from 'pagewise';
 import type { DocumentLibrary, Found } from '../../documents/library';
 import { type SourceRecord, toSource } from '../../documents/source';
 import { Job } from '../shared/job';
-import { type Asked, type ExperimentId, execute, type OrderRun, prepare } from './order';
+import { type Asked, type ExperimentId, execute, type OrderRun, prepare, type Unfit, unfitFor } from './order';
 
 /** Passages of a question in an experiment. */
 const NUM_PASSAGES = 3;
@@ -32,6 +32,10 @@ export class SearchState {
 export interface Experiment {
   readonly id: ExperimentId;
   readonly runs: readonly OrderRun[];
+  /** Questions that nothing was found for; they are not asked. */
+  readonly unanswered: readonly string[];
+  /** Why the questions that are asked cannot show the effect; null if they can. */
+  readonly unfit: Unfit | null;
 }
 
 export class OrderLab {
@@ -65,9 +69,11 @@ export class OrderLab {
       if (useful.length === 0 || abort.aborted) return;
       const prepared = await this.prepare(id, useful);
       if (abort.aborted) return;
-      this.experiment.value = { id, runs: prepared };
+      const unanswered = asked.filter(({ sources }) => sources.length === 0).map(({ question }) => question);
+      const unfit = unfitFor(id, prepared[0]?.requests.map((request) => request.asked) ?? []);
+      this.experiment.value = { id, runs: prepared, unanswered, unfit };
       const onChange = (runs: readonly OrderRun[]): void => {
-        if (!abort.aborted) this.experiment.value = { id, runs };
+        if (!abort.aborted) this.experiment.value = { id, runs, unanswered, unfit };
       };
       await execute(this.engine, prepared, onChange, abort);
     });

@@ -13,7 +13,7 @@ import { OrderLab } from './lab';
 import { describe } from './names';
 import { EXPERIMENTS, type ExperimentId } from './order';
 import { OrderResults } from './order-results';
-import { sampleFor } from './sample';
+import { defaultQuestions } from './questions';
 
 /** Questions of an experiment: more say the same and take longer. */
 const MAX_QUESTIONS = 4;
@@ -32,7 +32,18 @@ export function OrderPanel({ engine }: { engine: Engine }): JSX.Element {
     };
   }, [lab, session]);
   const [written, setWritten] = useState<string | null>(null);
-  const text = written ?? sampleFor(lang.value).questions.join('\n');
+  const [made, setMade] = useState<readonly string[]>([]);
+  const [documents, language] = [library.list.value, lang.value];
+  useEffect(() => {
+    let isCurrent = true;
+    void defaultQuestions(library, language).then((questions) => {
+      if (isCurrent) setMade(questions);
+    });
+    return () => {
+      isCurrent = false;
+    };
+  }, [library, documents, language]);
+  const text = written ?? made.join('\n');
   const questions = text
     .split('\n')
     .map((line) => line.trim())

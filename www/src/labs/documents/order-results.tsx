@@ -9,15 +9,17 @@ import { runsOf } from '../shared/token-runs';
 import { TokenKey, Tokens } from '../shared/tokens';
 import type { Experiment } from './lab';
 import { describe, orderName } from './names';
-import { type OrderRequest, type OrderRun, totalsOf } from './order';
+import { isBetter, type OrderRequest, type OrderRun, totalsOf } from './order';
 
 export function OrderResults({ experiment }: { experiment: Experiment }): JSX.Element {
-  const { id, runs } = experiment;
+  const { id, runs, unfit } = experiment;
   const { name, before, after } = describe(id);
+  const why = whyUnfit(experiment);
   const isDone = runs.every(({ requests }) => requests.every(({ measured }) => measured !== null));
   const hasAny = runs.some(({ requests }) => requests.some(({ measured }) => measured !== null));
   return (
-    <Panel title={name} lead={before} class="run">
+    <Panel title={name} lead={unfit ? why : before} class="run">
+      {!unfit && why !== '' && <p class="help">{why}</p>}
       <table class="outcomes orders" data-done={isDone}>
         <thead>
           <tr>
@@ -50,11 +52,22 @@ export function OrderResults({ experiment }: { experiment: Experiment }): JSX.El
       </div>
       <TokenKey />
       <p class="order-after" aria-live="polite">
-        {isDone && `${after} ${spoken(runs)}`}
+        {isDone && `${unfit ? t('showsNothing') : isBetter(runs) ? after : t('noDifference')} ${spoken(runs)}`}
       </p>
     </Panel>
   );
 }
+
+/** Which questions are missing, and why the others say nothing; empty where all is well. */
+function whyUnfit({ unfit, unanswered }: Experiment): string {
+  const missing = unanswered.length > 0 ? t('foundNothing', { questions: unanswered.map(quoted).join(' ') }) : '';
+  if (unfit === null) return missing;
+  return [t(unfit === 'few' ? 'unfitFew' : 'unfitSame'), missing, t('unfitAdvice')]
+    .filter((one) => one !== '')
+    .join(' ');
+}
+
+const quoted = (question: string): string => t('quoted', { question });
 
 function spoken(runs: readonly OrderRun[]): string {
   return runs
@@ -117,7 +130,7 @@ function Totals({ runs }: { runs: readonly OrderRun[] }): JSX.Element {
             label={orderName(run.order)}
             value={prompt > 0 ? formatPercent(cached / prompt) : formatCount(0)}
             note={note}
-            tone={index === runs.length - 1 ? 'good' : 'plain'}
+            tone={index === runs.length - 1 && isBetter(runs) ? 'good' : 'plain'}
           />
         );
       })}

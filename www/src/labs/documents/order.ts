@@ -151,6 +151,24 @@ export async function execute(
   return runs;
 }
 
+/** Why questions cannot show what an order does to the cache. */
+export type Unfit = 'few' | 'same';
+
+/**
+ * Whether the questions can show it: two are needed that found something, and where only the passages' place differs between
+ * the prompts, they need other passages. Null if they can.
+ */
+export function unfitFor(id: ExperimentId, asked: readonly Asked[]): Unfit | null {
+  if (asked.length < 2) return 'few';
+  const lists = new Set(asked.map(({ sources }) => sources.map(({ passage }) => passage).join(' ')));
+  return id === 'questions' && lists.size < 2 ? 'same' : null;
+}
+
+/** What was measured: whether the second order reused more than the first. */
+export function isBetter([worse, better]: readonly OrderRun[]): boolean {
+  return !!worse && !!better && totalsOf(better).cached > totalsOf(worse).cached;
+}
+
 /** Sums of one order: what was sent, what of it was reused, and the mean time to the first token after the first request. */
 export function totalsOf({ requests }: OrderRun): { prompt: number; cached: number; laterTtftMs: number | null } {
   const measured = requests.flatMap((request) => (request.measured ? [request.measured] : []));

@@ -13,6 +13,7 @@ import { Button, Panel } from '../../ui/kit';
 import { EngineGate } from '../shared/engine-gate';
 import { SearchState } from './lab';
 import { OrderPanel } from './order-panel';
+import { isSample } from './questions';
 import { sampleFor } from './sample';
 import { SearchPanel } from './search-panel';
 import '../shared/lab.css';
@@ -25,7 +26,12 @@ export default function DocumentsLab(): JSX.Element {
   const library = documentsOf(session);
   const search = useMemo(() => new SearchState(library), [library]);
   const [opened, setOpened] = useState<SourceRecord | null>(null);
-  const isEmpty = library.list.value?.length === 0 && library.readings.value.length === 0;
+  const { list, readings } = library;
+  const sample = sampleFor(lang.value);
+  const isThere =
+    list.value === null ||
+    list.value.some((document) => isSample(document, sample)) ||
+    readings.value.some(({ name }) => name === sample.name);
 
   useEffect(() => {
     const take = (files: readonly File[]): void => void library.add(files, () => sizingOf(session));
@@ -36,7 +42,7 @@ export default function DocumentsLab(): JSX.Element {
   }, [library, session]);
 
   const addSample = (): void => {
-    const { name, text } = sampleFor(lang.value);
+    const { name, text } = sample;
     void library.add([new File([text], name, { type: 'text/markdown' })], () => sizingOf(session));
   };
 
@@ -44,7 +50,7 @@ export default function DocumentsLab(): JSX.Element {
     <LabView lead={t('lead')}>
       <Panel title={t('library')} lead={t('libraryLead')}>
         <DocumentList onOpen={setOpened} />
-        {isEmpty && (
+        {!isThere && (
           <div class="actions">
             <Button icon="book" onClick={addSample}>
               {t('addSample')}

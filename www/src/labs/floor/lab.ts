@@ -1,5 +1,5 @@
 /** The latency-floor lab's state: what was measured on this device. */
-import { type Signal, signal } from '@preact/signals';
+import { batch, type Signal, signal } from '@preact/signals';
 import type { Engine } from 'pagewise';
 import { Job } from '../shared/job';
 import { measureBandwidth } from './bandwidth';
@@ -22,6 +22,8 @@ export class FloorLab {
   readonly points: Signal<readonly Point[]> = signal([]);
   readonly seen: Signal<{ streamed: Seen; whole: Seen } | null> = signal(null);
   readonly stage: Signal<Stage | null> = signal(null);
+  /** Which step of the measurement it is, from 1, and how many there are. */
+  readonly step: Signal<{ readonly at: number; readonly of: number }> = signal({ at: 0, of: 0 });
   readonly job = new Job();
 
   constructor(private readonly measure: typeof measureBandwidth = measureBandwidth) {}
@@ -39,24 +41,39 @@ export class FloorLab {
 
   private async runAll(engine: Engine, abort: AbortSignal): Promise<void> {
     const { adapter, contextLength, kv } = engine.info;
-    this.stage.value = 'bandwidth';
+    const contexts = contextsFor(contextLength, adapter.isSoftware);
+    const { hasChatTemplate } = engine.info;
+    this.step.value = { at: 0, of: 1 + contexts.length + BATCHES.length - 1 + (hasChatTemplate ? 1 : 0) };
+    this.next('bandwidth');
     this.bytesPerS.value ??= await this.measure(adapter.isSoftware, abort);
     this.points.value = this.points.peek().filter((point) => point.kv !== kv);
-    const contexts = contextsFor(contextLength, adapter.isSoftware);
     // The first answer after a load is slower than all others.
     await tokenMs(engine, 16, 1, abort);
-    this.stage.value = 'contexts';
-    for (const contextTokens of contexts) await this.point(engine, contextTokens, 1, abort);
-    this.stage.value = 'batches';
-    for (const batch of BATCHES.slice(1)) await this.point(engine, contexts[0] ?? 16, batch, abort);
-    this.stage.value = 'streaming';
+    for (const contextTokens of contexts) {
+      this.next('contexts');
+      await this.point(engine, contextTokens, 1, abort);
+    }
+    for (const answers of BATCHES.slice(1)) {
+      this.next('batches');
+      await this.point(engine, contexts[0] ?? 16, answers, abort);
+    }
+    if (!hasChatTemplate) return;
+    this.next('streaming');
     const messages = [{ role: 'user', content: 'Tell me about the sea.' }] as const;
-    if (engine.info.hasChatTemplate) this.seen.value = await streaming(engine, messages, abort);
+    this.seen.value = await streaming(engine, messages, abort);
   }
 
-  private async point(engine: Engine, contextTokens: number, batch: number, abort: AbortSignal): Promise<void> {
-    const ms = await tokenMs(engine, contextTokens, batch, abort);
+  private next(stage: Stage): void {
+    const { at, of } = this.step.peek();
+    batch(() => {
+      this.step.value = { at: at + 1, of };
+      this.stage.value = stage;
+    });
+  }
+
+  private async point(engine: Engine, contextTokens: number, answers: number, abort: AbortSignal): Promise<void> {
+    const ms = await tokenMs(engine, contextTokens, answers, abort);
     const { kv } = engine.info;
-    if (ms !== null) this.points.value = [...this.points.peek(), { kv, contextTokens, batch, ms }];
+    if (ms !== null) this.points.value = [...this.points.peek(), { kv, contextTokens, batch: answers, ms }];
   }
 }

@@ -36,11 +36,12 @@ function Lab({ lab, engine }: { lab: FloorLab; engine: Engine }): JSX.Element {
   const session = useSession();
   const isBusy = lab.job.busy.value;
   const problem = lab.job.problem.value;
+  const stage = stageName(lab.stage.value);
   const { kv } = engine.info;
   const other = kv === 'f16' ? 'f32' : 'f16';
   return (
     <>
-      <Panel title={t('measure')} lead={stageName(lab.stage.value) ?? t('measureLead')}>
+      <Panel title={t('measure')} lead={stage ? t('step', { ...lab.step.value, stage }) : t('measureLead')}>
         <div class="actions">
           {isBusy ? (
             <Button icon="stop" onClick={() => lab.job.stop()}>

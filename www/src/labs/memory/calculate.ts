@@ -74,9 +74,11 @@ export async function growth(preset: ModelPreset, contexts: readonly number[]): 
   return lines;
 }
 
-/** Context lengths from 0 to `max`, evenly. */
-export function contextsUpTo(max: number, num = 16): number[] {
-  return Array.from({ length: num + 1 }, (_, index) => Math.round((max * index) / num));
+/** Context lengths from 0 to `max`, evenly, and where the line has a corner: at the window of sliding layers. */
+export function contextsUpTo(max: number, num = 16, window: number | null = null): number[] {
+  const even = Array.from({ length: num + 1 }, (_, index) => Math.round((max * index) / num));
+  const corner = window !== null && window < max ? [window] : [];
+  return [...new Set([...even, ...corner])].sort((a, b) => a - b);
 }
 
 function memoryOf(preset: ModelPreset, kv: KvFormatName, contextLength: number): Promise<KvMemory> {

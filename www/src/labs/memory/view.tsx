@@ -54,7 +54,7 @@ export default function MemoryLab(): JSX.Element {
   }, [input.value]);
   useEffect(() => {
     let isCurrent = true;
-    const contexts = contextsUpTo(preset.contextLength);
+    const contexts = contextsUpTo(preset.contextLength, 16, preset.sliding?.window ?? null);
     void growth(preset, contexts).then((lines) => {
       if (isCurrent) plot.value = { x: contexts, series: KV_FORMATS.map((kv) => line(kv, lines.get(kv) ?? [])) };
     });

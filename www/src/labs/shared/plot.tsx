@@ -97,7 +97,8 @@ export function LinePlot({ label, data, height, ...axes }: LinePlotProps): JSX.E
   const draw: Draw = (element) => ({
     data: [[...x], ...series.map(({ values }) => [...values])] as uPlot.AlignedData,
     options: {
-      legend: { live: false },
+      legend: legendOf(element, series),
+      hooks: { ready: [(plot) => markLegend(plot, series)] },
       axes: [
         axis(element, { label: axes.xLabel, values: (_, splits) => splits.map(axes.formatX) }),
         axis(element, { label: axes.yLabel, values: (_, splits) => splits.map(axes.formatY), size: 64 }),
@@ -123,6 +124,25 @@ export function LinePlot({ label, data, height, ...axes }: LinePlotProps): JSX.E
       {...(height ? { height } : {})}
     />
   );
+}
+
+/** Marks as the series are drawn: of two in the same colour one may be a dashed line, the other dots. */
+function legendOf(element: HTMLElement, series: readonly PlotSeries[]): uPlot.Legend {
+  const at = (index: number): PlotSeries | undefined => series[index - 1];
+  return {
+    live: false,
+    markers: {
+      width: 1,
+      dash: (_, index) => (at(index)?.look === 'dashed' ? 'dashed' : 'solid'),
+      fill: (_, index) => colourOf(element, at(index)?.colour ?? '--line'),
+    },
+  };
+}
+
+/** Says in the legend's rows how each is drawn; the style sheet shapes the marks. */
+function markLegend(plot: uPlot, series: readonly PlotSeries[]): void {
+  const rows = plot.root.querySelectorAll<HTMLElement>('.u-legend .u-series');
+  for (const [index, row] of [...rows].entries()) row.dataset.look = series[index]?.look ?? '';
 }
 
 export interface BarPlotProps {
@@ -183,7 +203,9 @@ export function Timeline({
 
 function seriesOptions(element: HTMLElement, one: PlotSeries, format: (y: number) => string): uPlot.Series {
   const stroke = colourOf(element, one.colour);
-  const base = { label: one.label, stroke, value: (_: uPlot, value: number | null) => cell(value, format) };
+  // Whole pixels would bend straight lines.
+  const pxAlign = one.look === 'bars';
+  const base = { label: one.label, stroke, pxAlign, value: (_: uPlot, value: number | null) => cell(value, format) };
   const { bars } = uPlot.paths;
   if (one.look === 'bars' && bars)
     return { ...base, fill: stroke, width: 0, paths: bars({ size: [0.92, 64] }), points: { show: false } };
