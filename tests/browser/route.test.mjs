@@ -43,7 +43,7 @@ function snippets() {
   const replaced = [
     ["from 'pagewise'", "from '/js/dist/index.js'"],
     ["from 'openai'", "from '/openai.mjs'"],
-    ["'smollm2-135m-instruct'", `'${MODEL}', { contextLength: 64 }`],
+    ["'smollm2-135m-instruct'", `'${MODEL}', { contextLength: 256 }`],
   ];
   const resolve = (code) => replaced.reduce((text, [from, to]) => text.replace(from, to), code);
   return blocks.filter((code) => code.includes("from 'openai'")).map(resolve);
@@ -509,8 +509,9 @@ describe(`OpenAI's client in ${BROWSER}`, () => {
       const other = await opened.browser.newPage();
       const printed = [];
       other.on('console', (message) => printed.push(message.text()));
+      const failed = new Promise((_, reject) => other.once('pageerror', reject));
       await other.goto(`${server.url}snippet${index}.html`);
-      await other.waitForFunction(() => globalThis.isDone === true, { timeout: 60_000 });
+      await Promise.race([failed, other.waitForFunction(() => globalThis.isDone === true, { timeout: 60_000 })]);
       assert.ok(printed.join('') !== '', JSON.stringify(printed));
       await other.close();
     }
