@@ -4,7 +4,7 @@
 fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let at = row * ROW_WORDS + chunk * 5u;
     let factors = unpack2x16float(weights[at]);
-    let s = factors.x;
+    let s = factors.x * vec4<f32>(1.0, 0x1p-8, 0x1p-16, 0x1p-24); // of a word's bytes
     let m = vec4<f32>(factors.y);
     let a = weights[at + 1u];
     let b = weights[at + 2u];
@@ -12,7 +12,7 @@ fn load_chunk(row: u32, chunk: u32) -> array<vec4<f32>, 8> {
     let d = weights[at + 4u];
     return array<vec4<f32>, 8>(
         s * low_quad(a) + m, s * low_quad(b) + m, s * low_quad(c) + m, s * low_quad(d) + m,
-        s * high_quad(a) + m, s * high_quad(b) + m, s * high_quad(c) + m, s * high_quad(d) + m);
+        s * low_quad(a >> 4u) + m, s * low_quad(b >> 4u) + m, s * low_quad(c >> 4u) + m, s * low_quad(d >> 4u) + m);
 }
 
 // The same weights for integer products: two vectors of 16 signed bytes, then a scale and a minimum of each as f32 bits:
@@ -25,10 +25,8 @@ fn load_packed(row: u32, chunk: u32) -> array<vec4<u32>, 3> {
         nibbles & vec4<u32>(0x0f0f0f0fu), (nibbles >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), bitcast<vec4<u32>>(factors));
 }
 
+// The low nibbles of a word's bytes where they stand, as much too large as the scale of each is small there:
+// adapters that compute on the CPU shift lane by lane.
 fn low_quad(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(15u));
-}
-
-fn high_quad(word: u32) -> vec4<f32> {
-    return vec4<f32>((vec4<u32>(word) >> vec4<u32>(4u, 12u, 20u, 28u)) & vec4<u32>(15u));
+    return vec4<f32>(vec4<i32>(bitcast<i32>(word)) & vec4<i32>(0xf, 0xf00, 0xf0000, 0xf000000));
 }
